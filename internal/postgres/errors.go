@@ -1,0 +1,64 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"pawgate/internal/fault"
+)
+
+// retryAfter is how long a restarting server usually needs, as a hint.
+const retryAfter = 2 * time.Second
+
+// Classify turns the failures of a database that is away into faults that say
+// so. A failure before the statement was sent is safe to repeat; after that
+// nobody knows whether it ran, and the fault says that instead.
+func Classify(err error) error {
+	if err == nil || errors.Is(err, context.Canceled) {
+		return err
+	}
+	if _, already := fault.Of(err); already {
+		return err
+	}
+	switch {
+	case !Away(err):
+		return err
+	case neverSent(err):
+		return fault.Retry(fault.Unavailable, retryAfter, "the database is not reachable; nothing was changed, try again in a few seconds")
+	}
+	return fault.Retry(fault.OutcomeUnknown, retryAfter,
+		"the database went away during the call; a read can be repeated, for a change look first whether it was made")
+}
+
+// Away reports whether an error means that the database cannot be reached or
+// is going down or coming up (PostgreSQL's error classes 08, 57P and 53).
+func Away(err error) bool {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		return strings.HasPrefix(pg.Code, "08") || strings.HasPrefix(pg.Code, "57P") || pg.Code == "53300"
+	}
+	var connect *pgconn.ConnectError
+	var network net.Error
+	return errors.As(err, &connect) || pgconn.SafeToRetry(err) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
+		errors.As(err, &network) && !errors.Is(err, context.DeadlineExceeded) ||
+		strings.Contains(err.Error(), "conn closed")
+}
+
+func neverSent(err error) bool {
+	var connect *pgconn.ConnectError
+	var pg *pgconn.PgError
+	return errors.As(err, &connect) || pgconn.SafeToRetry(err) || errors.As(err, &pg) && pg.Code == "53300"
+}
+
+// Violates reports whether an error is the violation of a named constraint.
+func Violates(err error, constraint string) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && pg.ConstraintName == constraint
+}

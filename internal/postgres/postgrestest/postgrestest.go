@@ -1,0 +1,195 @@
+// Package postgrestest gives tests a real, migrated database.
+//
+// TEST_DATABASE_URL names the server to use. Without it the private cluster
+// of package local/database is started for the test process, so that
+// "go test ./..." needs nothing prepared.
+package postgrestest
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"pawgate/internal/postgres"
+	"pawgate/internal/postgres/migrate"
+	"pawgate/local/database"
+)
+
+// New is a transaction on a migrated database, rolled back when the test
+// ends. It is one connection: use Clone where calls run side by side.
+func New(t testing.TB) pgx.Tx {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), template(t))
+	if err != nil {
+		t.Fatalf("connect to test database: %v", err)
+	}
+	tx, err := conn.Begin(t.Context())
+	if err != nil {
+		t.Fatalf("begin: %v", err)
+	}
+	t.Cleanup(func() {
+		_ = tx.Rollback(context.Background())
+		_ = conn.Close(context.Background())
+	})
+	return tx
+}
+
+// Clone is a database of the test's own, migrated and empty, dropped when the
+// test ends.
+func Clone(t testing.TB) *pgxpool.Pool {
+	t.Helper()
+	return Pool(t, postgres.Config{URL: CloneURL(t), MaxConns: 16})
+}
+
+// Pool opens a pool that closes when the test ends.
+func Pool(t testing.TB, cfg postgres.Config) *pgxpool.Pool {
+	t.Helper()
+	pool, err := postgres.Open(t.Context(), cfg)
+	if err != nil {
+		t.Fatalf("open test database: %v", err)
+	}
+	t.Cleanup(pool.Close)
+	return pool
+}
+
+// CloneURL is Clone for a test that opens the database itself.
+func CloneURL(t testing.TB) string {
+	t.Helper()
+	admin := server(t)
+	name := "pawgate_clone_" + strings.ToLower(rand.Text()[:12])
+	source := databaseName(template(t))
+	execute(t, admin, fmt.Sprintf(`create database %q template %q`, name, source))
+	t.Cleanup(func() { execute(t, admin, fmt.Sprintf(`drop database if exists %q with (force)`, name)) })
+	return withDatabase(admin, name)
+}
+
+// shared is per process: the server and the migrated template on it.
+var shared struct {
+	server, template sync.Once
+	serverURL        string
+	templateURL      string
+	err              error
+}
+
+func server(t testing.TB) string {
+	t.Helper()
+	shared.server.Do(func() {
+		if shared.serverURL = os.Getenv("TEST_DATABASE_URL"); shared.serverURL != "" {
+			return
+		}
+		dir := filepath.Join(os.TempDir(), fmt.Sprintf("pawgate-test-%d", os.Getuid()))
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		// Not closed: the lock that counts participants goes with the process.
+		cluster, err := database.Start(ctx, database.Config{Dir: dir})
+		if err != nil {
+			shared.err = err
+			return
+		}
+		shared.serverURL = cluster.URL()
+	})
+	if shared.err != nil {
+		t.Fatalf("start test database: %v", shared.err)
+	}
+	return shared.serverURL
+}
+
+// template is a migrated database named after the migrations' content, so
+// that it is made once and remade when a migration changes.
+func template(t testing.TB) string {
+	t.Helper()
+	admin := server(t)
+	shared.template.Do(func() { shared.templateURL, shared.err = makeTemplate(admin) })
+	if shared.err != nil {
+		t.Fatalf("make test database: %v", shared.err)
+	}
+	return shared.templateURL
+}
+
+func makeTemplate(admin string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, admin)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close(ctx)
+	name := "pawgate_test_" + fingerprint()
+	// Test processes start together; one of them makes the database.
+	if _, err := conn.Exec(ctx, `select pg_advisory_lock(7291)`); err != nil {
+		return "", err
+	}
+	var exists bool
+	if err := conn.QueryRow(ctx, `select exists (select from pg_database where datname = $1)`, name).Scan(&exists); err != nil {
+		return "", err
+	}
+	url := withDatabase(admin, name)
+	if exists {
+		return url, nil
+	}
+	draft := name + "_draft"
+	for _, sql := range []string{`drop database if exists %q with (force)`, `create database %q`} {
+		if _, err := conn.Exec(ctx, fmt.Sprintf(sql, draft)); err != nil {
+			return "", err
+		}
+	}
+	if _, err := migrate.Up(ctx, withDatabase(admin, draft)); err != nil {
+		return "", err
+	}
+	_, err = conn.Exec(ctx, fmt.Sprintf(`alter database %q rename to %q`, draft, name))
+	return url, err
+}
+
+func fingerprint() string {
+	sum := sha256.New()
+	_ = fs.WalkDir(migrate.Files(), ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		content, err := fs.ReadFile(migrate.Files(), path)
+		sum.Write(content)
+		return err
+	})
+	return hex.EncodeToString(sum.Sum(nil))[:12]
+}
+
+func execute(t testing.TB, url, sql string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		t.Fatalf("connect: %v", err)
+	}
+	defer conn.Close(ctx)
+	if _, err := conn.Exec(ctx, sql); err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+}
+
+func withDatabase(server, name string) string {
+	u, err := url.Parse(server)
+	if err != nil {
+		panic(err) // pgx has connected with it
+	}
+	u.Path = "/" + name
+	return u.String()
+}
+
+func databaseName(server string) string {
+	u, _ := url.Parse(server)
+	return strings.TrimPrefix(u.Path, "/")
+}
