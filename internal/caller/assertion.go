@@ -41,7 +41,9 @@ type Signer struct {
 }
 
 // NewSigner is a signer over an Ed25519 private key.
-func NewSigner(key ed25519.PrivateKey, now func() time.Time) Signer { return Signer{key: key, now: now} }
+func NewSigner(key ed25519.PrivateKey, now func() time.Time) Signer {
+	return Signer{key: key, now: now}
+}
 
 // Sign states who calls which tool with which arguments, for one category.
 func (s Signer) Sign(who Caller, category, tool string, arguments []byte) (string, error) {

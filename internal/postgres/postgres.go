@@ -120,3 +120,17 @@ func retryOnce[T any](run func() (T, error)) (T, error) {
 	}
 	return v, Classify(err)
 }
+
+// First runs a query with positional arguments and reads its first row by
+// column name; pgx.ErrNoRows when there is none. It is for the gate, which is
+// too frequent for named arguments.
+func First[T any](ctx context.Context, db DB, sql string, args ...any) (T, error) {
+	return retryOnce(func() (T, error) {
+		rows, err := db.Query(ctx, sql, args...)
+		if err != nil {
+			var zero T
+			return zero, err
+		}
+		return pgx.CollectOneRow(rows, pgx.RowToStructByName[T])
+	})
+}

@@ -65,7 +65,7 @@ func (s *Schema) MarshalJSON() ([]byte, error) {
 		if b.Len() > 1 {
 			b.WriteByte(',')
 		}
-		encoded, err := marshalPlain(value)
+		encoded, err := Marshal(value)
 		if err != nil {
 			panic(fmt.Sprintf("schema member %s: %v", name, err)) // only strings, numbers and schemas come here
 		}
@@ -127,7 +127,7 @@ func (ps properties) MarshalJSON() ([]byte, error) {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		encoded, err := marshalPlain(p.Schema)
+		encoded, err := Marshal(p.Schema)
 		if err != nil {
 			return nil, err
 		}
@@ -209,8 +209,9 @@ func (s *Schema) readProperties(raw json.RawMessage) error {
 	return nil
 }
 
-// marshalPlain is json.Marshal without the escaping of <, > and &.
-func marshalPlain(v any) ([]byte, error) {
+// Marshal is json.Marshal without the escaping of <, > and &, so that raw
+// members (arguments whose hash is signed, answers) keep every byte.
+func Marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)

@@ -1,0 +1,176 @@
+// Package catalog holds every tool as clients see it, one generated file per
+// category. It is all the router knows of tools: it links no category.
+//
+// The files are written from the categories' tables by "make generate"; a
+// check refuses a stale one. A diff of these files is the review of the
+// public surface.
+package catalog
+
+import (
+	"embed"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"pawgate/internal/policy"
+	"pawgate/internal/tool"
+)
+
+//go:embed *.json
+var files embed.FS
+
+// Entry is one tool: what decisions need, and its public form, encoded once.
+type Entry struct {
+	policy.Tool
+	// Public is the element of tools/list.
+	Public json.RawMessage
+
+	schema func() *tool.Schema
+}
+
+// Schema is the argument schema, decoded at first use: a cold start pays only
+// for the tools that are called.
+func (e *Entry) Schema() *tool.Schema { return e.schema() }
+
+// Catalog finds tools by name and keeps their order.
+type Catalog struct {
+	entries []*Entry
+	byName  map[string]*Entry
+}
+
+// File is the form of a generated file.
+type File struct {
+	Category string            `json:"category"`
+	Tools    []json.RawMessage `json:"tools"`
+}
+
+// listed is the public part of a tool: an element of tools/list.
+type listed struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	InputSchema json.RawMessage `json:"inputSchema"`
+	Annotations json.RawMessage `json:"annotations"`
+}
+
+// Load reads the embedded files.
+func Load() (*Catalog, error) {
+	dir, err := files.ReadDir(".")
+	if err != nil {
+		return nil, fmt.Errorf("list catalogue: %w", err)
+	}
+	c := &Catalog{byName: map[string]*Entry{}}
+	for _, f := range dir {
+		content, err := files.ReadFile(f.Name())
+		if err != nil {
+			return nil, fmt.Errorf("read catalogue: %w", err)
+		}
+		if err := c.add(content); err != nil {
+			return nil, fmt.Errorf("read catalogue %s: %w", f.Name(), err)
+		}
+	}
+	return c, nil
+}
+
+// Of is the catalogue of assembled categories, as Encode would write it.
+func Of(categories ...tool.Category) (*Catalog, error) {
+	c := &Catalog{byName: map[string]*Entry{}}
+	for _, category := range categories {
+		content, err := Encode(category)
+		if err != nil {
+			return nil, err
+		}
+		if err := c.add(content); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+func (c *Catalog) add(content []byte) error {
+	var file File
+	if err := json.Unmarshal(content, &file); err != nil {
+		return err
+	}
+	for _, raw := range file.Tools {
+		entry, err := decode(file.Category, raw)
+		if err != nil {
+			return err
+		}
+		if _, twice := c.byName[entry.Name]; twice {
+			return fmt.Errorf("tool %s stands in two categories", entry.Name)
+		}
+		c.byName[entry.Name] = entry
+		c.entries = append(c.entries, entry)
+	}
+	return nil
+}
+
+func decode(category string, raw json.RawMessage) (*Entry, error) {
+	var wire struct {
+		listed
+		Class   tool.Class   `json:"class"`
+		Edition tool.Edition `json:"edition"`
+		Scope   string       `json:"scope"`
+		Exempt  bool         `json:"exempt"`
+		Secrets []string     `json:"secrets"`
+	}
+	if err := json.Unmarshal(raw, &wire); err != nil {
+		return nil, err
+	}
+	var hints tool.Hints
+	if err := json.Unmarshal(wire.Annotations, &hints); err != nil {
+		return nil, err
+	}
+	public, err := tool.Marshal(wire.listed)
+	if err != nil {
+		return nil, err
+	}
+	return &Entry{
+		Tool: policy.Tool{Category: category, Definition: tool.Definition{
+			Name: wire.Name, About: wire.Description, Hints: hints, Class: wire.Class,
+			Edition: wire.Edition, Scope: wire.Scope, Exempt: wire.Exempt, Secrets: wire.Secrets,
+		}},
+		Public: public,
+		schema: sync.OnceValue(func() *tool.Schema {
+			s := new(tool.Schema)
+			if err := json.Unmarshal(wire.InputSchema, s); err != nil {
+				panic(fmt.Sprintf("catalogue: schema of %s: %v", wire.Name, err)) // generated and checked
+			}
+			return s
+		}),
+	}, nil
+}
+
+// Find gives the tool of that exact name, or nil.
+func (c *Catalog) Find(name string) *Entry { return c.byName[name] }
+
+// All are the tools in their order: by category, then as in its table.
+func (c *Catalog) All() []*Entry { return c.entries }
+
+// Categories are the names of the categories, in order.
+func (c *Catalog) Categories() []string {
+	var names []string
+	for _, e := range c.entries {
+		if len(names) == 0 || names[len(names)-1] != e.Category {
+			names = append(names, e.Category)
+		}
+	}
+	return names
+}
+
+// Encode renders a category's file: one tool a line, members in a fixed
+// order.
+func Encode(category tool.Category) ([]byte, error) {
+	out := fmt.Appendf(nil, "{\n  \"category\": %q,\n  \"tools\": [", category.Name)
+	for i, t := range category.Tools {
+		line, err := tool.Marshal(t.Definition)
+		if err != nil {
+			return nil, fmt.Errorf("encode tool %s: %w", t.Name, err)
+		}
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(append(out, "\n    "...), line...)
+	}
+	return append(out, "\n  ]\n}\n"...), nil
+}

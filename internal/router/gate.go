@@ -1,0 +1,128 @@
+package router
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"time"
+
+	"pawgate/internal/catalog"
+	"pawgate/internal/fault"
+	"pawgate/internal/policy"
+	"pawgate/internal/tool"
+)
+
+// call is one tools/call on its way through the gate.
+type call struct {
+	message   *message
+	snapshot  policy.Snapshot
+	door      string
+	requestID string
+	modern    bool
+	started   time.Time
+
+	answer *answer // set when the gate has answered
+}
+
+// status is the HTTP status of a JSON-RPC error: revision 2026-07-28 maps
+// codes to statuses, the older ones answer 200 to everything they parsed.
+func (c *call) status(modern int) int {
+	if c.modern {
+		return modern
+	}
+	return http.StatusOK
+}
+
+// listedTools joins the public forms of the tools this caller may call.
+func (r *Router) listedTools(s policy.Snapshot) []byte {
+	var out bytes.Buffer
+	for _, e := range r.Catalog.All() {
+		if !policy.Listed(s, e.Tool).Allowed {
+			continue
+		}
+		if out.Len() > 0 {
+			out.WriteByte(',')
+		}
+		out.Write(e.Public)
+	}
+	return out.Bytes()
+}
+
+// serveCall is the gate: one decision, then dispatch, then the record. The
+// answer leaves only when its audit row is safe.
+func (r *Router) serveCall(ctx context.Context, c *call) answer {
+	name := policy.BaseName(c.message.name)
+	entry := r.Catalog.Find(name)
+	if entry == nil {
+		return r.refuse(ctx, c, nil, policy.Unknown(name))
+	}
+	if d := policy.Decide(c.snapshot, entry.Tool); !d.Allowed {
+		return r.refuse(ctx, c, entry, d)
+	}
+	arguments, err := entry.Schema().Normalize(c.message.arguments)
+	if err != nil {
+		return r.settle(ctx, c, entry, nil, tool.Failed(err, c.requestID))
+	}
+	return r.settle(ctx, c, entry, arguments, r.dispatch(ctx, c, entry, arguments))
+}
+
+func (r *Router) dispatch(ctx context.Context, c *call, entry *catalog.Entry, arguments []byte) tool.Outcome {
+	backend, ok := r.Backends[entry.Category]
+	if !ok {
+		return tool.Outcome{Fault: fault.New(fault.NotConfigured,
+			"category %s has no backend here; the operator sets PAWGATE_FUNCTION_* or PAWGATE_SIDECAR_URL", entry.Category)}
+	}
+	return backend.Call(ctx, c.snapshot.Caller, entry, arguments)
+}
+
+// refuse records a refusal and words it: steps 5 to 8 alike, as an unknown
+// tool.
+func (r *Router) refuse(ctx context.Context, c *call, entry *catalog.Entry, d policy.Decision) answer {
+	row := r.row(c, entry)
+	row.Decision, row.Reason = "refused", d.Reason
+	if err := r.audit.write(ctx, row); err != nil {
+		return r.unrecorded(c, err, true)
+	}
+	if d.Hidden() || d.Fault == nil {
+		return answer{rpc: rpcErrorf(codeInvalidParams, "unknown tool: %s", short(c.message.name)).reason("unknown_tool")}
+	}
+	return answerOf(tool.Outcome{Fault: d.Fault})
+}
+
+// settle records what a call came to, then answers.
+func (r *Router) settle(ctx context.Context, c *call, entry *catalog.Entry, arguments []byte, out tool.Outcome) answer {
+	row := r.row(c, entry)
+	row.Decision = "allowed"
+	row.setOutcome(out)
+	row.Arguments = redactedArguments(entry, arguments)
+	// The record is kept also when the client is gone or its time is up.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), auditTimeout)
+	defer cancel()
+	if err := r.audit.write(ctx, row); err != nil {
+		return r.unrecorded(c, err, entry.Hints.ReadOnly || out.OK == nil)
+	}
+	return answerOf(out)
+}
+
+// unrecorded answers instead of a call whose audit row could not be written.
+func (r *Router) unrecorded(c *call, cause error, harmless bool) answer {
+	r.Log.Error("audit row not written", "request_id", c.requestID, "tool", c.message.name, "error", cause)
+	if harmless {
+		return answerOf(tool.Outcome{Fault: fault.Retry(fault.Unavailable, 2*time.Second,
+			"the database is not reachable, so the call could not be recorded; nothing was changed, try again in a few seconds")})
+	}
+	return answerOf(tool.Outcome{Fault: fault.Retry(fault.OutcomeUnknown, 2*time.Second,
+		"the call ran but could not be recorded, so its result is withheld; look whether the change was made before you repeat it")})
+}
+
+// refuseNotification: a tools/call without an id could never be answered, so
+// it does not run; the attempt is recorded.
+func (r *Router) refuseNotification(ctx context.Context, w http.ResponseWriter, c *call) {
+	row := r.row(c, nil)
+	row.Decision, row.Reason = "refused", "no_id"
+	if err := r.audit.write(ctx, row); err != nil {
+		r.unavailable(ctx, w, c.message, err)
+		return
+	}
+	rpcErrorf(codeInvalidRequest, "tools/call needs an id; without one nothing is run").write(w, http.StatusBadRequest)
+}
