@@ -5,11 +5,15 @@ package e2e
 import (
 	"encoding/json"
 	"maps"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -19,6 +23,7 @@ import (
 func TestClaude(t *testing.T) {
 	paths := claudePaths(t)
 	p := startPawgate(t)
+	spoken := map[string]bool{}
 	for _, path := range paths {
 		version, err := runProcess(t, claudeBound, t.TempDir(), []string{"HOME=" + t.TempDir()}, path, "--version")
 		if err != nil {
@@ -26,6 +31,7 @@ func TestClaude(t *testing.T) {
 		}
 		version, _, _ = strings.Cut(version, " ")
 		t.Run(version, func(t *testing.T) {
+			t.Run("revision", func(t *testing.T) { spoken[testRevision(t, path, p)] = true })
 			t.Run("printed_lines", func(t *testing.T) { testPrintedLines(t, path, p) })
 			t.Run("wrong_key", func(t *testing.T) { testWrongKey(t, path, p) })
 			t.Run("readme_sample", func(t *testing.T) { testReadmeSample(t, path, p) })
@@ -33,6 +39,34 @@ func TestClaude(t *testing.T) {
 			t.Run("refusals_reach_the_model", func(t *testing.T) { testRefusals(t, path, p) })
 		})
 	}
+	for _, revision := range []string{"2025-11-25", "2026-07-28"} {
+		if !spoken[revision] {
+			t.Errorf("no pinned Claude Code spoke MCP %s, only %v", revision, spoken)
+		}
+	}
+}
+
+// testRevision connects over HTTP and gives the protocol revision that the CLI
+// and pawgate settled on: the one in the headers of the last request.
+func testRevision(t *testing.T, path string, p *pawgate) string {
+	to, err := url.Parse(p.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var settled atomic.Value
+	srv := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(to)
+		if v := r.In.Header.Get("Mcp-Protocol-Version"); v != "" {
+			settled.Store(v)
+		}
+	}})
+	t.Cleanup(srv.Close)
+	c := newClaude(t, path)
+	add(t, c, &pawgate{MCP: srv.URL + "/mcp"}, "pawgate", "http", p.Key)
+	c.wantConnected(t, "pawgate")
+	revision, _ := settled.Load().(string)
+	t.Logf("speaks MCP %s", revision)
+	return revision
 }
 
 // printedLine is a command that `pawgate serve` prints for its user to paste.
@@ -55,14 +89,21 @@ func printedLines(t *testing.T, p *pawgate) map[string]string {
 	return lines
 }
 
-// add gives c the server under the name pawgate over one transport.
-func add(t *testing.T, c *claude, p *pawgate, transport string) {
+// transports are the ways from the CLI to pawgate: a stdio shim on the same
+// store, streamable HTTP, and the shim as a bridge to a remote router.
+var transports = []string{"stdio", "http", "bridge"}
+
+// add gives c the server called name over one transport.
+func add(t *testing.T, c *claude, p *pawgate, name, transport, key string) {
 	t.Helper()
-	if transport == "http" {
-		c.run(t, "mcp", "add", "--transport", "http", "pawgate", p.URL+"/mcp", "--header", "Authorization: Bearer "+p.Key)
-		return
+	switch transport {
+	case "stdio":
+		c.run(t, "mcp", "add", name, "--", p.Bin, "mcp-server")
+	case "http":
+		c.run(t, "mcp", "add", "--transport", "http", name, p.MCP, "--header", "Authorization: Bearer "+key)
+	case "bridge":
+		c.run(t, "mcp", "add", name, "-e", "PAWGATE_URL="+p.MCP, "-e", "PAWGATE_KEY="+key, "--", p.Bin, "mcp-server")
 	}
-	c.run(t, "mcp", "add", "pawgate", "--", p.Bin, "mcp-server")
 }
 
 // The lines that serve prints work when pasted, from any folder.
@@ -88,14 +129,14 @@ func storeEnv(p *pawgate) []string {
 func testWrongKey(t *testing.T, path string, p *pawgate) {
 	wrong := p.Key[:len(p.Key)-1] + "!"
 	c := newClaude(t, path)
-	c.run(t, "mcp", "add", "--transport", "http", "over-http", p.URL+"/mcp", "--header", "Authorization: Bearer "+wrong)
-	c.run(t, "mcp", "add", "over-stdio", "-e", "PAWGATE_URL="+p.URL, "-e", "PAWGATE_KEY="+wrong, "--", p.Bin, "mcp-server")
+	add(t, c, p, "over-http", "http", wrong)
+	add(t, c, p, "over-bridge", "bridge", wrong)
 	begin := time.Now()
 	health := c.health(t)
 	if took := time.Since(begin); took > hangBound {
 		t.Errorf("claude mcp list took %s with wrong keys: that is a hang to its user", took)
 	}
-	for _, name := range []string{"over-http", "over-stdio"} {
+	for _, name := range []string{"over-http", "over-bridge"} {
 		got := health[name]
 		if !strings.HasPrefix(got, "✘ Failed to connect") && !strings.Contains(got, "Needs authentication") {
 			t.Errorf("server %s with a wrong key: health %q, want a failed authentication", name, got)
@@ -127,7 +168,7 @@ func testReadmeSample(t *testing.T, path string, p *pawgate) {
 			t.Errorf("server %s of the sample: health %q, want %s", name, got, connected)
 		}
 	}
-	c.env = append(c.env, "PAWGATE_URL="+p.URL, "PAWGATE_KEY="+p.Key)
+	c.env = append(c.env, "PAWGATE_URL="+p.MCP, "PAWGATE_KEY="+p.Key)
 	c.wantConnected(t, slices.Collect(maps.Keys(file.Servers))...)
 }
 
@@ -163,11 +204,11 @@ func write(t *testing.T, path, text string) {
 
 // The model's tool calls reach pawgate through the CLI and come back whole.
 func testModelCallsTools(t *testing.T, path string, p *pawgate) {
-	for _, transport := range []string{"stdio", "http"} {
+	for _, transport := range transports {
 		t.Run(transport, func(t *testing.T) {
 			t.Parallel()
 			c := newClaude(t, path, storeEnv(p)...)
-			add(t, c, p, transport)
+			add(t, c, p, "pawgate", transport, p.Key)
 			checkStoreAndSearch(t, c, "備份在 "+t.Name())
 		})
 	}
@@ -226,11 +267,11 @@ func resultStatus(t *testing.T, r toolResult) string {
 // and does not end the run.
 func testRefusals(t *testing.T, path string, p *pawgate) {
 	const store = "mcp__pawgate__memory_store"
-	for _, transport := range []string{"stdio", "http"} {
+	for _, transport := range transports {
 		t.Run(transport, func(t *testing.T) {
 			t.Parallel()
 			c := newClaude(t, path, storeEnv(p)...)
-			add(t, c, p, transport)
+			add(t, c, p, "pawgate", transport, p.Key)
 			model := startModel(t, modelTurn{Tool: store, Input: map[string]any{}}, modelTurn{Text: "understood"})
 			if got := c.prompt(t, model, "keep nothing", store); got != "understood" {
 				t.Errorf("final text %q, want the script's", got)

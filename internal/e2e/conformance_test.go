@@ -48,7 +48,7 @@ func TestConformance(t *testing.T) {
 	for _, server := range []string{"product", "fixture"} {
 		t.Run(server, func(t *testing.T) {
 			p := startServer(t, server)
-			endpoint := bearerProxy(t, p.URL+"/mcp", p.Key)
+			endpoint := bearerProxy(t, p.MCP, p.Key)
 			for _, s := range suites() {
 				t.Run(s.name, func(t *testing.T) {
 					at := target{server, s.name}

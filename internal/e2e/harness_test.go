@@ -94,6 +94,7 @@ func (o *output) String() string {
 type pawgate struct {
 	Bin    string   // the command
 	URL    string   // base address, without a path
+	MCP    string   // the MCP endpoint
 	Key    string   // a key of agent default
 	Env    []string // what another process needs to share the same store
 	stdout output
@@ -112,7 +113,7 @@ func startPawgate(t *testing.T) *pawgate {
 func startServe(t *testing.T, server string) *pawgate {
 	t.Helper()
 	addr := freeAddr(t)
-	p := &pawgate{Bin: binary(t), URL: "http://" + addr}
+	p := &pawgate{Bin: binary(t), URL: "http://" + addr, MCP: "http://" + addr + "/mcp"}
 	p.Env = []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(),
 		"PAWGATE_ADDR=" + addr, "PAWGATE_DATA=" + t.TempDir(),
