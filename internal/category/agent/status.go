@@ -1,0 +1,95 @@
+package agent
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"pawgate/internal/caller"
+	"pawgate/internal/fault"
+	"pawgate/internal/postgres"
+)
+
+//go:embed status.sql
+var statusSQL string
+
+// window is how far back the counts and errors of agent_status go.
+const window = 24 * time.Hour
+
+// lastRows is how many calls, and how many errors, agent_status shows.
+const lastRows = 5
+
+type statusArgs struct {
+	AgentID string `json:"agent_id" doc:"Which agent" maxlen:"64"`
+}
+
+type statusResult struct {
+	AgentID       string    `json:"agent_id"`
+	DisplayName   string    `json:"display_name"`
+	Role          string    `json:"role"`
+	State         string    `json:"state"` // active, paused or archived
+	Stopped       bool      `json:"stopped"`
+	Stops         []stop    `json:"stops"`
+	ReportsTo     string    `json:"reports_to,omitzero"`
+	DirectReports int       `json:"direct_reports"`
+	Model         string    `json:"model,omitzero"`
+	Icon          string    `json:"icon,omitzero"`
+	Trigger       string    `json:"trigger,omitzero"`
+	Keys          keys      `json:"keys"`
+	LastDay       counts    `json:"last_24h"`
+	LastCalls     []call    `json:"last_calls"`  // newest first, however old
+	LastErrors    []call    `json:"last_errors"` // newest first, of the last 24 hours
+	CreatedAt     time.Time `json:"created_at"`
+	UpdatedAt     time.Time `json:"updated_at"`
+}
+
+// stop is an emergency stop in force that covers the agent.
+type stop struct {
+	Scope  string    `json:"scope"` // all or agent
+	Reason string    `json:"reason,omitzero"`
+	Since  time.Time `json:"since"`
+}
+
+// keys counts the agent's credentials.
+type keys struct {
+	Active     int        `json:"active"`
+	Expired    int        `json:"expired"`
+	Revoked    int        `json:"revoked"`
+	LastUsedAt *time.Time `json:"last_used_at,omitzero"`
+}
+
+type counts struct {
+	Calls   int `json:"calls"`   // all of them, refused ones included
+	Refused int `json:"refused"` // by the gate
+	Failed  int `json:"failed"`  // ran and answered with a fault, or had broken arguments
+}
+
+type call struct {
+	At         time.Time `json:"at"`
+	Tool       string    `json:"tool"`
+	Decision   string    `json:"decision"` // allowed or refused
+	Outcome    string    `json:"outcome,omitzero"`
+	Reason     string    `json:"reason,omitzero"`
+	DurationMS float64   `json:"duration_ms"`
+}
+
+// status tells how one agent is doing. It fails with fault.NotFound alike for
+// an agent that does not exist and one that the caller may not see.
+func (c agent) status(ctx context.Context, who caller.Caller, a statusArgs) (statusResult, error) {
+	now := c.now()
+	result, err := postgres.One[statusResult](ctx, c.db, statusSQL, pgx.StrictNamedArgs{
+		"agent": who.Agent, "operator": who.Operator(), "agent_id": a.AgentID,
+		"now": now, "since": now.Add(-window), "rows": lastRows,
+	})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return statusResult{}, fault.New(fault.NotFound, "no agent %s that you may see; list_agents shows those you may", a.AgentID)
+	}
+	if err != nil {
+		return statusResult{}, fmt.Errorf("read agent status: %w", err)
+	}
+	return result, nil
+}

@@ -1,0 +1,58 @@
+-- union, not union all: a circle of superiors must end.
+with recursive visible (id) as (
+    select id from agents where @operator::boolean or id = @agent
+    union
+    select a.id from agents a join visible v on a.reports_to = v.id
+),
+-- Calls of the agent itself; what an operator did to it has the door operator.
+calls as (
+    select u.at, u.id, u.tool, u.decision, u.outcome, u.reason, round(u.duration_us / 1000.0, 3) as duration_ms,
+           u.decision = 'refused' as refused, u.outcome in ('fault', 'invalid') as failed
+    from audit u
+    where u.agent_id = @agent_id and u.tool <> '' and u.door <> 'operator'
+),
+shown_calls as (
+    select at, tool, decision, outcome, reason, duration_ms from calls
+    order by at desc, id desc limit @rows
+),
+shown_errors as (
+    select at, tool, decision, outcome, reason, duration_ms from calls
+    where at >= @since::timestamptz and (refused or failed)
+    order by at desc, id desc limit @rows
+)
+select a.id as agent_id, a.display_name, a.role, a.state,
+       stop.shown is not null as stopped, coalesce(stop.shown, '[]') as stops,
+       coalesce(a.reports_to, '') as reports_to,
+       (select count(*) from agents r where r.reports_to = a.id and r.state <> 'archived') as direct_reports,
+       a.model, a.icon, a.trigger,
+       key.shown as keys, day.shown as last_day,
+       (select coalesce(jsonb_agg(to_jsonb(c) order by c.at desc), '[]') from shown_calls c) as last_calls,
+       (select coalesce(jsonb_agg(to_jsonb(e) order by e.at desc), '[]') from shown_errors e) as last_errors,
+       a.created_at, a.updated_at
+from agents a
+join visible using (id)
+cross join lateral (
+    select jsonb_agg(jsonb_build_object(
+               'scope', case when s.agent_id is null then 'all' else 'agent' end,
+               'reason', s.reason, 'since', s.stopped_at) order by s.stopped_at) as shown
+    from stops s
+    where s.resumed_at is null and (s.agent_id is null or s.agent_id = a.id)
+) stop
+cross join lateral (
+    select jsonb_build_object(
+               'active', count(*) filter (where k.revoked_at is null and (k.expires_at is null or k.expires_at > @now::timestamptz)),
+               'expired', count(*) filter (where k.revoked_at is null and k.expires_at <= @now::timestamptz),
+               'revoked', count(*) filter (where k.revoked_at is not null),
+               'last_used_at', max(k.last_used_at)) as shown
+    from api_keys k
+    where k.agent_id = a.id
+) key
+cross join lateral (
+    select jsonb_build_object(
+               'calls', count(*),
+               'refused', count(*) filter (where refused),
+               'failed', count(*) filter (where failed)) as shown
+    from calls
+    where at >= @since::timestamptz
+) day
+where a.id = @agent_id
