@@ -7,6 +7,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -33,7 +34,7 @@ type Config struct {
 	// between: then no statement outlives its transaction.
 	Pooled bool `envconfig:"DATABASE_POOLED" desc:"the database is behind a transaction pooler"`
 	// MaxConns bounds the connections of this process.
-	MaxConns int32 `envconfig:"DATABASE_MAX_CONNS" default:"2" desc:"most connections of this process"`
+	MaxConns int32 `envconfig:"DATABASE_MAX_CONNS" desc:"most connections of this process; unset: 2 in a function, 16 in serve"`
 }
 
 // Timeouts of the pool. A function instance may be frozen for minutes, so a
@@ -42,6 +43,7 @@ type Config struct {
 const (
 	connectTimeout = 3 * time.Second
 	maxIdle        = time.Minute
+	functionConns  = 2
 	maxLife        = 30 * time.Minute
 )
 
@@ -52,7 +54,7 @@ func Open(ctx context.Context, cfg Config) (*pgxpool.Pool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read DATABASE_URL: it is not a PostgreSQL connection string") // the cause quotes the password
 	}
-	pc.MaxConns = max(cfg.MaxConns, 1)
+	pc.MaxConns = cmp.Or(cfg.MaxConns, functionConns)
 	pc.MinConns = 0
 	pc.MaxConnIdleTime = maxIdle
 	pc.MaxConnLifetime = maxLife

@@ -1,0 +1,83 @@
+package router
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"pawgate/internal/caller"
+	"pawgate/internal/catalog"
+	"pawgate/internal/postgres"
+)
+
+// Settings are what a router reads from its environment.
+type Settings struct {
+	postgres.Config
+	Env            string            `envconfig:"PAWGATE_ENV" default:"local" desc:"local, staging or prod; part of every key"`
+	AllowedHosts   []string          `envconfig:"PAWGATE_ALLOWED_HOSTS" desc:"Host headers that are served, separated by commas; empty: any"`
+	AllowedOrigins []string          `envconfig:"PAWGATE_ALLOWED_ORIGINS" desc:"browser origins that may call, separated by commas"`
+	Timeout        time.Duration     `envconfig:"PAWGATE_CALL_TIMEOUT" default:"5m" desc:"longest call; behind an HTTP API below 29s"`
+	Functions      map[string]string `envconfig:"PAWGATE_FUNCTIONS" desc:"categories in Lambda functions, as memory:NAME,agent:NAME"`
+	SidecarURL     string            `envconfig:"PAWGATE_SIDECAR_URL" desc:"sidecar host that serves model, inference and llamafile"`
+	AssertionKey   string            `envconfig:"PAWGATE_ASSERTION_KEY" desc:"signs calls to functions and the sidecar (base64, Ed25519 seed)"`
+	LogLevel       slog.Level        `envconfig:"PAWGATE_LOG_LEVEL" default:"INFO" desc:"DEBUG, INFO, WARN or ERROR"`
+}
+
+// SidecarCategories are served by the sidecar host when one is configured.
+var sidecarCategories = []string{"model", "inference", "llamafile"}
+
+// RemoteBackends are the backends that the settings name: functions and the
+// sidecar. It refuses a signing key that is missing or broken, because a call
+// without an assertion would be refused later, one at a time.
+func (s Settings) RemoteBackends(db postgres.DB) (map[string]Backend, error) {
+	backends := map[string]Backend{}
+	if len(s.Functions) == 0 && s.SidecarURL == "" {
+		return backends, nil
+	}
+	key, err := caller.ParsePrivateKey(s.AssertionKey)
+	if err != nil {
+		return nil, fmt.Errorf("PAWGATE_ASSERTION_KEY: %w", err)
+	}
+	signer := caller.NewSigner(key, time.Now)
+	client := sync.OnceValues(func() (Invoker, error) { return NewInvoker(context.Background()) })
+	for category, name := range s.Functions {
+		backends[category] = Function{Client: client, Name: name, Signer: signer, Now: time.Now}
+	}
+	if s.SidecarURL != "" {
+		if err := CheckSidecarURL(s.SidecarURL); err != nil {
+			return nil, err
+		}
+		sidecar := Sidecar{URL: strings.TrimRight(s.SidecarURL, "/"), Client: NewSidecarClient(), Signer: signer, DB: db, Now: time.Now}
+		for _, category := range sidecarCategories {
+			backends[category] = sidecar
+		}
+	}
+	return backends, nil
+}
+
+// Open is a router over the embedded catalogue with the remote backends of its
+// settings: what the router's function serves.
+func Open(ctx context.Context, s Settings, version string, log *slog.Logger) (*Router, error) {
+	tools, err := catalog.Load()
+	if err != nil {
+		return nil, err
+	}
+	db, err := postgres.Open(ctx, s.Config)
+	if err != nil {
+		return nil, err
+	}
+	backends, err := s.RemoteBackends(db)
+	if err != nil {
+		return nil, err
+	}
+	return New(s.Router(version, tools, backends, db, log)), nil
+}
+
+// Router is the router's configuration with these settings.
+func (s Settings) Router(version string, tools *catalog.Catalog, backends map[string]Backend, db postgres.DB, log *slog.Logger) Config {
+	return Config{Version: version, Catalog: tools, Backends: backends, DB: db, Log: log, Now: time.Now,
+		AllowedHosts: s.AllowedHosts, AllowedOrigins: s.AllowedOrigins, Timeout: s.Timeout}
+}

@@ -1,0 +1,128 @@
+// Package settings reads a program's settings from its environment, in one
+// way for every host: envconfig for names and types, and for every value the
+// same references to where a secret really lies.
+//
+// A value may be env://NAME, file://PATH, secretsmanager://ID#KEY or
+// ssm://NAME. References are resolved once, at start; a value that cannot be
+// had is a start error that names the setting and never quotes a value. A
+// rotated secret is therefore seen by the next start of an instance.
+package settings
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"reflect"
+	"strings"
+
+	"github.com/kelseyhightower/envconfig"
+)
+
+// Load fills the struct that cfg points to and resolves references in its
+// string fields, those of nested structs too.
+func Load(ctx context.Context, cfg any) error {
+	if err := envconfig.Process("", cfg); err != nil {
+		return fmt.Errorf("read settings: %w", err)
+	}
+	return resolveFields(ctx, reflect.ValueOf(cfg).Elem(), newResolver(os.Getenv))
+}
+
+func resolveFields(ctx context.Context, v reflect.Value, r resolver) error {
+	for i := range v.NumField() {
+		field, value := v.Type().Field(i), v.Field(i)
+		switch value.Kind() {
+		case reflect.Struct:
+			if err := resolveFields(ctx, value, r); err != nil {
+				return err
+			}
+		case reflect.String:
+			if !value.CanSet() {
+				continue
+			}
+			resolved, err := r.resolve(ctx, value.String())
+			if err != nil {
+				return fmt.Errorf("resolve %s: %w", field.Tag.Get("envconfig"), err)
+			}
+			value.SetString(resolved)
+		}
+	}
+	return nil
+}
+
+// Setting is one line of a help text.
+type Setting struct {
+	Name    string `json:"name"`
+	Default string `json:"default,omitempty"`
+	About   string `json:"about"`
+}
+
+// List describes the settings of structs by their tags: envconfig (the name),
+// default, and desc.
+func List(structs ...any) []Setting {
+	var list []Setting
+	seen := map[string]bool{}
+	for _, s := range structs {
+		list = appendFields(list, seen, reflect.TypeOf(s))
+	}
+	return list
+}
+
+func appendFields(list []Setting, seen map[string]bool, t reflect.Type) []Setting {
+	for f := range fields(t) {
+		name := f.Tag.Get("envconfig")
+		switch {
+		case name == "" && f.Type.Kind() == reflect.Struct:
+			list = appendFields(list, seen, f.Type)
+		case name != "" && !seen[name]:
+			seen[name] = true
+			list = append(list, Setting{Name: name, Default: f.Tag.Get("default"), About: f.Tag.Get("desc")})
+		}
+	}
+	return list
+}
+
+func fields(t reflect.Type) func(func(reflect.StructField) bool) {
+	return func(yield func(reflect.StructField) bool) {
+		for i := range t.NumField() {
+			if !yield(t.Field(i)) {
+				return
+			}
+		}
+	}
+}
+
+// resolver finds the value behind a reference.
+type resolver struct {
+	getenv func(string) string
+	aws    awsSecrets
+}
+
+func newResolver(getenv func(string) string) resolver {
+	return resolver{getenv: getenv, aws: awsSecrets{getenv: getenv}}
+}
+
+func (r resolver) resolve(ctx context.Context, value string) (string, error) {
+	scheme, rest, ok := strings.Cut(value, "://")
+	if !ok {
+		return value, nil
+	}
+	switch scheme {
+	case "env":
+		if v := r.getenv(rest); v != "" {
+			return v, nil
+		}
+		return "", fmt.Errorf("the environment has no %s", rest)
+	case "file":
+		content, err := os.ReadFile(rest)
+		if err != nil {
+			return "", fmt.Errorf("the file of the reference cannot be read")
+		}
+		return strings.TrimSpace(string(content)), nil
+	case "secretsmanager":
+		id, key, _ := strings.Cut(rest, "#")
+		return r.aws.secretsManager(ctx, id, key)
+	case "ssm":
+		return r.aws.parameter(ctx, rest)
+	}
+	return value, nil // an ordinary URL
+}

@@ -1,0 +1,205 @@
+// Package server puts pawgate together on one machine: database, migrations,
+// every category in this process, the router over them. The HTTP server and
+// the stdio shim are two doors to the same assembly.
+package server
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"pawgate/internal/catalog"
+	"pawgate/internal/category"
+	"pawgate/internal/operator"
+	"pawgate/internal/postgres"
+	"pawgate/internal/postgres/migrate"
+	"pawgate/internal/router"
+	"pawgate/internal/tool"
+	"pawgate/local/database"
+)
+
+// Settings are what the local programs read from their environment.
+type Settings struct {
+	router.Settings
+	Addr string `envconfig:"PAWGATE_ADDR" default:"127.0.0.1:8080" desc:"address that serve listens on"`
+	Data string `envconfig:"PAWGATE_DATA" desc:"folder of the private cluster; unset: a per-user folder"`
+}
+
+// localConns is how many connections serve may hold.
+const localConns = 16
+
+// Local is the assembly: everything a door needs.
+type Local struct {
+	Router *router.Router
+	DB     *pgxpool.Pool
+	// FirstKey is the key of the first agent, set only by the start that made
+	// it. It cannot be shown again.
+	FirstKey string
+
+	closers []func()
+}
+
+// Open starts or joins the database, migrates it, makes the first agent and
+// assembles the router. Whatever it started, Close stops.
+func Open(ctx context.Context, s Settings, log *slog.Logger) (*Local, error) {
+	l := new(Local)
+	if err := l.open(ctx, s, log); err != nil {
+		l.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+func (l *Local) open(ctx context.Context, s Settings, log *slog.Logger) error {
+	if err := l.openDatabase(ctx, &s, log); err != nil {
+		return err
+	}
+	key, err := operator.EnsureDefault(ctx, l.DB, s.Env)
+	if err != nil {
+		return fmt.Errorf("make the first agent: %w", err)
+	}
+	l.FirstKey = key
+	backends, err := l.backends(ctx, s)
+	if err != nil {
+		return err
+	}
+	tools, err := catalog.Load()
+	if err != nil {
+		return err
+	}
+	l.Router = router.New(s.Router(router.Version, tools, backends, l.DB, log))
+	return nil
+}
+
+// openDatabase uses DATABASE_URL, or else the private cluster.
+func (l *Local) openDatabase(ctx context.Context, s *Settings, log *slog.Logger) error {
+	url, leave, err := Database(ctx, *s, log)
+	if err != nil {
+		return err
+	}
+	s.URL = url
+	l.closers = append(l.closers, leave)
+	applied, err := migrate.Up(ctx, s.URL)
+	if err != nil {
+		return fmt.Errorf("migrate database: %w", err)
+	}
+	if len(applied) > 0 {
+		log.Info("database migrated", "migrations", len(applied))
+	}
+	s.MaxConns = cmp.Or(s.MaxConns, localConns)
+	if l.DB, err = postgres.Open(ctx, s.Config); err != nil {
+		return err
+	}
+	l.closers = append(l.closers, l.DB.Close)
+	return nil
+}
+
+// Database gives the URL of the database to use and a function that leaves
+// it: the private cluster stops when its last user has left.
+func Database(ctx context.Context, s Settings, log *slog.Logger) (url string, leave func(), err error) {
+	if s.URL != "" {
+		return s.URL, func() {}, nil
+	}
+	dir := s.Data
+	if dir == "" {
+		if dir, err = database.DefaultDir(); err != nil {
+			return "", nil, err
+		}
+	}
+	cluster, err := database.Start(ctx, database.Config{Dir: dir, Log: log})
+	if err != nil {
+		return "", nil, fmt.Errorf("start private database: %w", err)
+	}
+	return cluster.URL(), func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
+		defer cancel()
+		if err := cluster.Close(ctx); err != nil {
+			log.Warn("leave private database", "error", err)
+		}
+	}, nil
+}
+
+// backends are the categories in this process, except those that the settings
+// place elsewhere.
+func (l *Local) backends(ctx context.Context, s Settings) (map[string]router.Backend, error) {
+	categories, err := category.OpenAll(ctx, category.Deps{DB: l.DB, Now: time.Now})
+	if err != nil {
+		return nil, err
+	}
+	backends := map[string]router.Backend{}
+	for _, c := range categories {
+		table := tool.Assemble(c)
+		l.closers = append(l.closers, table.Close)
+		backends[c.Name] = router.InProcess{Table: table}
+	}
+	remote, err := s.RemoteBackends(l.DB)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(backends, remote)
+	return backends, nil
+}
+
+// Close stops what Open started, the last first.
+func (l *Local) Close() {
+	for i := len(l.closers) - 1; i >= 0; i-- {
+		l.closers[i]()
+	}
+	l.closers = nil
+}
+
+// Limits of the HTTP server, against clients that send slowly or keep
+// connections open for nothing.
+const (
+	headerTimeout = 10 * time.Second
+	bodyTimeout   = time.Minute
+	idleTimeout   = 2 * time.Minute
+	maxHeader     = 64 << 10
+	drainTimeout  = 10 * time.Second
+)
+
+// Serve answers HTTP on a listener until ctx ends, then lets running calls
+// finish.
+func Serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
+	srv := &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: headerTimeout,
+		ReadTimeout:       bodyTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeader,
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- srv.Serve(listener) }()
+	select {
+	case err := <-failed:
+		return fmt.Errorf("serve: %w", err)
+	case <-ctx.Done():
+	}
+	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
+	defer cancel()
+	if err := srv.Shutdown(drain); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("stop serving: %w", err)
+	}
+	return nil
+}
+
+// LoopbackHosts are the Host headers that a server on loopback answers; any
+// other is a web page that tries DNS rebinding.
+func LoopbackHosts(addr string) []string {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil
+	}
+	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() {
+		return []string{"localhost", "127.0.0.1", "[::1]"}
+	}
+	return nil
+}
