@@ -21,7 +21,8 @@ type call struct {
 	modern    bool
 	started   time.Time
 
-	answer *answer // set when the gate has answered
+	request context.Context // ends with the client's connection or the deadline
+	answer  *answer         // set when the gate has answered
 }
 
 // status is the HTTP status of a JSON-RPC error: revision 2026-07-28 maps

@@ -45,6 +45,8 @@ func newMCP(version string, serve func(context.Context, *call) answer) http.Hand
 			if !ok {
 				return nil, errors.New("call without its context")
 			}
+			ctx, cancel := c.bound(ctx)
+			defer cancel()
 			a := serve(ctx, c)
 			c.answer = &a
 			if a.rpc != nil {
@@ -59,7 +61,10 @@ func newMCP(version string, serve func(context.Context, *call) answer) http.Hand
 // forward hands one message to mcp-go and splices its answer.
 func forward(h http.Handler, w http.ResponseWriter, r *http.Request, c *call, tools func() []byte) {
 	body, matched := c.message.rebuild(r.Header.Get(mcp.HeaderName))
-	inner := r.Clone(context.WithValue(r.Context(), callKey{}, c))
+	// mcp-go answers nothing once its context has ended, not even that time is
+	// up; so the end of the request reaches the call (see bound), not mcp-go.
+	c.request = r.Context()
+	inner := r.Clone(context.WithValue(context.WithoutCancel(r.Context()), callKey{}, c))
 	inner.Body = io.NopCloser(bytes.NewReader(body))
 	inner.ContentLength = int64(len(body))
 	inner.Header.Del(mcp.HeaderSessionID) // nothing is kept per session; a stale or foreign id has no effect
@@ -126,4 +131,22 @@ func member(object jsontext.Value, name string) jsontext.Value {
 		return nil
 	})
 	return found
+}
+
+// bound ends a call's context when the client goes away or time is up, and
+// keeps the two apart.
+func (c *call) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(c.request, func() {
+		if !errors.Is(c.request.Err(), context.DeadlineExceeded) {
+			cancel()
+		}
+	})
+	release := func() { stop(); cancel() }
+	deadline, ok := c.request.Deadline()
+	if !ok {
+		return ctx, release
+	}
+	ctx, expire := context.WithDeadline(ctx, deadline)
+	return ctx, func() { expire(); release() }
 }

@@ -185,7 +185,7 @@ func (g *gate) do(req *http.Request) reply {
 	w := httptest.NewRecorder()
 	g.router.ServeHTTP(w, req)
 	r := reply{Status: w.Code, Header: w.Header(), Body: w.Body.String()}
-	if body := bytes.TrimSpace(w.Body.Bytes()); len(body) > 0 && body[0] == '{' {
+	if body := bytes.TrimSpace(w.Body.Bytes()); bytes.HasPrefix(body, []byte(`{"jsonrpc"`)) {
 		if err := json.Unmarshal(body, &r); err != nil {
 			g.Fatalf("answer is not JSON: %v\n%s", err, body)
 		}

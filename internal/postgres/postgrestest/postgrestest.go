@@ -32,7 +32,7 @@ import (
 // ends. It is one connection: use Clone where calls run side by side.
 func New(t testing.TB) pgx.Tx {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), template(t))
+	conn, err := pgx.Connect(t.Context(), must(t, template))
 	if err != nil {
 		t.Fatalf("connect to test database: %v", err)
 	}
@@ -68,55 +68,48 @@ func Pool(t testing.TB, cfg postgres.Config) *pgxpool.Pool {
 // CloneURL is Clone for a test that opens the database itself.
 func CloneURL(t testing.TB) string {
 	t.Helper()
-	admin := server(t)
+	admin := must(t, server)
 	name := "pawgate_clone_" + strings.ToLower(rand.Text()[:12])
-	source := databaseName(template(t))
+	source := databaseName(must(t, template))
 	execute(t, admin, fmt.Sprintf(`create database %q template %q`, name, source))
 	t.Cleanup(func() { execute(t, admin, fmt.Sprintf(`drop database if exists %q with (force)`, name)) })
 	return withDatabase(admin, name)
 }
 
-// shared is per process: the server and the migrated template on it.
-var shared struct {
-	server, template sync.Once
-	serverURL        string
-	templateURL      string
-	err              error
-}
-
-func server(t testing.TB) string {
-	t.Helper()
-	shared.server.Do(func() {
-		if shared.serverURL = os.Getenv("TEST_DATABASE_URL"); shared.serverURL != "" {
-			return
-		}
-		dir := filepath.Join(os.TempDir(), fmt.Sprintf("pawgate-test-%d", os.Getuid()))
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		defer cancel()
-		// Not closed: the lock that counts participants goes with the process.
-		cluster, err := database.Start(ctx, database.Config{Dir: dir})
-		if err != nil {
-			shared.err = err
-			return
-		}
-		shared.serverURL = cluster.URL()
-	})
-	if shared.err != nil {
-		t.Fatalf("start test database: %v", shared.err)
+// server is the server to use, started once per process.
+var server = sync.OnceValues(func() (string, error) {
+	if url := os.Getenv("TEST_DATABASE_URL"); url != "" {
+		return url, nil
 	}
-	return shared.serverURL
-}
+	dir := filepath.Join(os.TempDir(), fmt.Sprintf("pawgate-test-%d", os.Getuid()))
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	// Not closed: the lock that counts participants goes with the process.
+	cluster, err := database.Start(ctx, database.Config{Dir: dir})
+	if err != nil {
+		return "", fmt.Errorf("start test database: %w", err)
+	}
+	return cluster.URL(), nil
+})
 
 // template is a migrated database named after the migrations' content, so
 // that it is made once and remade when a migration changes.
-func template(t testing.TB) string {
-	t.Helper()
-	admin := server(t)
-	shared.template.Do(func() { shared.templateURL, shared.err = makeTemplate(admin) })
-	if shared.err != nil {
-		t.Fatalf("make test database: %v", shared.err)
+var template = sync.OnceValues(func() (string, error) {
+	admin, err := server()
+	if err != nil {
+		return "", err
 	}
-	return shared.templateURL
+	return makeTemplate(admin)
+})
+
+// must gives the URL or ends the test.
+func must(t testing.TB, url func() (string, error)) string {
+	t.Helper()
+	u, err := url()
+	if err != nil {
+		t.Fatalf("test database: %v", err)
+	}
+	return u
 }
 
 func makeTemplate(admin string) (string, error) {
