@@ -7,7 +7,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"pawgate/internal/category/agent"
 	"pawgate/internal/fault"
+	"pawgate/internal/postgres"
+	"pawgate/internal/postgres/postgrestest"
 	"pawgate/internal/tool/tooltest"
 )
 
@@ -111,4 +114,16 @@ func TestAgentStatus_refusals(t *testing.T) {
 	tooltest.OK[agentStatus](t, b.cat, operator(), "agent_status", `{"agent_id":"ceo"}`)
 	tooltest.Invalid(t, b.cat, tooltest.Who("lead"), "agent_status", `{}`, "agent_id")
 	tooltest.Invalid(t, b.cat, tooltest.Who("lead"), "agent_status", `{"agent_id":"a\u0000b"}`, "agent_id")
+}
+
+// Behind a transaction pooler the types of parameters are guessed from Go's.
+func TestAgent_behind_a_pooler(t *testing.T) {
+	t.Parallel()
+	pool := postgrestest.Pool(t, postgres.Config{URL: postgrestest.CloneURL(t), Pooled: true})
+	if _, err := pool.Exec(t.Context(), `insert into agents (id) values ('solo')`); err != nil {
+		t.Fatal(err)
+	}
+	cat := agent.New(pool, time.Now)
+	tooltest.OK[agentStatus](t, cat, tooltest.Who("solo"), "agent_status", `{"agent_id":"solo"}`)
+	tooltest.OK[agentList](t, cat, tooltest.Who("solo"), "list_agents", `{}`)
 }

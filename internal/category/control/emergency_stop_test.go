@@ -187,7 +187,9 @@ func TestEmergencyStop_survives_a_restart(t *testing.T) {
 	first := postgrestest.Pool(t, postgres.Config{URL: url})
 	tooltest.OK[result](t, setup(t, first), operator(), "emergency_stop", `{"action":"stop"}`)
 	first.Close()
-	second := control.New(postgrestest.Pool(t, postgres.Config{URL: url}), time.Now)
+	second := control.New(postgrestest.Pool(t, postgres.Config{URL: url, Pooled: true}), time.Now) // and behind a pooler
+	tooltest.OK[result](t, second, operator(), "emergency_stop", `{"action":"stop","agent_id":"ceo"}`)
+	tooltest.OK[result](t, second, operator(), "emergency_stop", `{"action":"resume","agent_id":"ceo"}`)
 	if got := tooltest.OK[result](t, second, tooltest.Who("coder"), "emergency_stop", `{"action":"status"}`); got.State != "stopped" {
 		t.Errorf("after a restart the state is %s", got.State)
 	}

@@ -1,0 +1,103 @@
+package operator
+
+import (
+	"cmp"
+	"context"
+	"reflect"
+
+	"pawgate/internal/caller"
+	"pawgate/internal/fault"
+)
+
+type createArgs struct {
+	AgentID     string   `json:"agent_id" doc:"Its id: a-z, 0-9, - and _" maxlen:"64"`
+	DisplayName string   `json:"display_name,omitempty" doc:"Its name for people"`
+	Role        string   `json:"role,omitempty" doc:"What it is, such as main, worker, planner; specialist if left out"`
+	ReportsTo   string   `json:"reports_to,omitempty" doc:"The agent above it" maxlen:"64"`
+	Model       string   `json:"model,omitempty" doc:"The model it runs on"`
+	Icon        string   `json:"icon,omitempty" doc:"An icon"`
+	Trigger     string   `json:"trigger,omitempty" doc:"How it is addressed in a chat"`
+	Allow       []string `json:"allow,omitempty" doc:"What it may call: a tool, memory_*, or *"`
+	Deny        []string `json:"deny,omitempty" doc:"What it may not call; wins over allow"`
+}
+
+type changed struct {
+	agentRow
+	Changed bool     `json:"changed"`
+	Notes   []string `json:"notes"`
+}
+
+func (s *session) agentCreate(ctx context.Context, _ caller.Caller, a createArgs) (changed, error) {
+	if err := s.lock(ctx); err != nil {
+		return changed{}, err
+	}
+	if _, err := s.read(ctx, a.AgentID); err == nil {
+		return changed{}, fault.New(fault.Conflict, "agent %s exists; change it with agent set, agent allow and agent deny", a.AgentID)
+	} else if f, ok := fault.Of(err); !ok || f.Reason != fault.NotFound {
+		return changed{}, err
+	}
+	allow, notes, err := s.patterns("allow", a.Allow)
+	if err != nil {
+		return changed{}, err
+	}
+	deny, more, err := s.patterns("deny", a.Deny)
+	if err != nil {
+		return changed{}, err
+	}
+	row, err := s.write(ctx, stored{agentRow: agentRow{
+		AgentID: a.AgentID, DisplayName: cmp.Or(a.DisplayName, a.AgentID), Role: cmp.Or(a.Role, "specialist"), State: "active",
+		Model: a.Model, ReportsTo: a.ReportsTo, Icon: a.Icon, Trigger: a.Trigger, AllowedTools: allow, DeniedTools: deny,
+	}})
+	notes = append(notes, more...)
+	if len(allow) == 0 {
+		notes = append(notes, "it may call no tool yet; see agent allow")
+	}
+	return changed{agentRow: row, Changed: true, Notes: notes}, err
+}
+
+type setArgs struct {
+	AgentID     string  `json:"agent_id" doc:"Which agent" maxlen:"64"`
+	DisplayName *string `json:"display_name,omitempty" doc:"Its name for people"`
+	Role        *string `json:"role,omitempty" doc:"What it is"`
+	ReportsTo   *string `json:"reports_to,omitempty" doc:"The agent above it; empty for none" maxlen:"64"`
+	Model       *string `json:"model,omitempty" doc:"The model it runs on"`
+	Icon        *string `json:"icon,omitempty" doc:"An icon"`
+	Trigger     *string `json:"trigger,omitempty" doc:"How it is addressed in a chat"`
+	State       string  `json:"state,omitempty" doc:"active; paused or archived agents call nothing" enum:"active,paused,archived"`
+}
+
+// Validate asks for something to change.
+func (a setArgs) Validate() error {
+	if a == (setArgs{AgentID: a.AgentID}) {
+		return fault.Invalid("arguments", "nothing to change; give a display_name, role, reports_to, model, icon, trigger or state")
+	}
+	return nil
+}
+
+func (s *session) agentSet(ctx context.Context, _ caller.Caller, a setArgs) (changed, error) {
+	if err := s.lock(ctx); err != nil {
+		return changed{}, err
+	}
+	before, err := s.read(ctx, a.AgentID)
+	if err != nil {
+		return changed{}, err
+	}
+	after := before
+	for _, field := range []struct {
+		to   *string
+		from *string
+	}{
+		{&after.DisplayName, a.DisplayName}, {&after.Role, a.Role}, {&after.ReportsTo, a.ReportsTo},
+		{&after.Model, a.Model}, {&after.Icon, a.Icon}, {&after.Trigger, a.Trigger},
+	} {
+		if field.from != nil {
+			*field.to = *field.from
+		}
+	}
+	after.State = cmp.Or(a.State, before.State)
+	if reflect.DeepEqual(before, after) {
+		return changed{agentRow: before.agentRow, Notes: []string{}}, nil
+	}
+	row, err := s.write(ctx, after)
+	return changed{agentRow: row, Changed: true, Notes: []string{}}, err
+}

@@ -1,0 +1,5 @@
+-- all agents: for an operator.
+select id as agent_id, display_name, role, state, model, coalesce(reports_to, '') as reports_to, icon, trigger,
+       allowed_tools, denied_tools, approval_required_tools, scoped_tools, source, created_at, updated_at
+from agents
+where id = @agent_id

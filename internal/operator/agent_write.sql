@@ -1,0 +1,13 @@
+-- all agents: for an operator.
+insert into agents as a (id, display_name, role, state, model, reports_to, icon, trigger,
+                         allowed_tools, denied_tools, approval_required_tools, scoped_tools, source, created_at, updated_at)
+values (@agent_id, @display_name, @role, @state, @model, nullif(@reports_to, ''), @icon, @trigger,
+        @allowed, @denied, @approval, @scoped, @source, @now, @now)
+on conflict (id) do update
+set display_name = excluded.display_name, role = excluded.role, state = excluded.state, model = excluded.model,
+    reports_to = excluded.reports_to, icon = excluded.icon, trigger = excluded.trigger,
+    allowed_tools = excluded.allowed_tools, denied_tools = excluded.denied_tools,
+    approval_required_tools = excluded.approval_required_tools, scoped_tools = excluded.scoped_tools,
+    source = excluded.source, updated_at = excluded.updated_at
+returning id as agent_id, display_name, role, state, model, coalesce(reports_to, '') as reports_to, icon, trigger,
+          allowed_tools, denied_tools, approval_required_tools, scoped_tools, source, created_at, updated_at

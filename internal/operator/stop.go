@@ -1,0 +1,68 @@
+package operator
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"pawgate/internal/caller"
+	"pawgate/internal/category/control"
+	"pawgate/internal/tool"
+)
+
+type stopArgs struct {
+	AgentID string `json:"agent_id,omitempty" doc:"Which agent; left out: all of them" maxlen:"64"`
+	Reason  string `json:"reason,omitempty" doc:"Why, for those who read it later" maxlen:"500"`
+}
+
+type whichArgs struct {
+	AgentID string `json:"agent_id,omitempty" doc:"Which agent; left out: the stop of all of them" maxlen:"64"`
+}
+
+type stopResult struct {
+	State   string        `json:"state"`
+	Target  string        `json:"target"`
+	Changed bool          `json:"changed"`
+	Stops   []stopInForce `json:"stops"`
+	Note    string        `json:"note,omitzero"`
+}
+
+type stopInForce struct {
+	Scope     string    `json:"scope"`
+	AgentID   string    `json:"agent_id,omitzero"`
+	Reason    string    `json:"reason,omitzero"`
+	StoppedBy string    `json:"stopped_by"`
+	Since     time.Time `json:"since"`
+}
+
+func (s *session) stop(ctx context.Context, who caller.Caller, a stopArgs) (stopResult, error) {
+	return s.emergencyStop(ctx, who, "stop", a)
+}
+
+func (s *session) resume(ctx context.Context, who caller.Caller, a whichArgs) (stopResult, error) {
+	return s.emergencyStop(ctx, who, "resume", stopArgs{AgentID: a.AgentID})
+}
+
+func (s *session) status(ctx context.Context, who caller.Caller, a whichArgs) (stopResult, error) {
+	return s.emergencyStop(ctx, who, "status", stopArgs{AgentID: a.AgentID})
+}
+
+// emergencyStop calls the agents' own tool with an operator's rights, so that
+// a stop is one thing whoever makes it.
+func (s *session) emergencyStop(ctx context.Context, who caller.Caller, action string, a stopArgs) (stopResult, error) {
+	s.about = a.AgentID
+	arguments, err := json.Marshal(map[string]string{"action": action, "agent_id": a.AgentID, "reason": a.Reason})
+	if err != nil {
+		return stopResult{}, fmt.Errorf("encode arguments: %w", err)
+	}
+	out := tool.Assemble(control.New(s.db, s.Now)).Call(ctx, who, "emergency_stop", arguments)
+	if out.OK == nil {
+		return stopResult{}, failure(out)
+	}
+	var r stopResult
+	if err := json.Unmarshal(out.OK, &r); err != nil {
+		return stopResult{}, fmt.Errorf("read result: %w", err)
+	}
+	return r, nil
+}
