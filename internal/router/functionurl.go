@@ -30,6 +30,7 @@ func FunctionURL(h http.Handler) func(context.Context, events.APIGatewayV2HTTPRe
 			defer func() {
 				if p := recover(); p != nil { // the router recovers its own; this keeps the process
 					slog.Error("panic in stream", "panic", p)
+					w.WriteHeader(http.StatusInternalServerError)
 				}
 				w.close()
 			}()
