@@ -1,0 +1,76 @@
+// Package inference holds the tools that decide where a prompt is answered:
+// by a model on the sidecar host, or by a remote provider.
+//
+// The mode says what is allowed. auto: a local model where one can answer, the
+// remote one otherwise; local: never leave the host; remote: never load the
+// host; off: nobody answers. It is one row in Postgres, so it outlives every
+// process and holds on every host.
+//
+// The tools tell what is there at the moment of the call. They never start a
+// model as a side effect, and never show a key or an address with one in it.
+package inference
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"pawgate/internal/client/llama"
+	"pawgate/internal/postgres"
+	"pawgate/internal/tool"
+)
+
+// Config is what the category reads from its environment.
+type Config struct {
+	postgres.Config
+	Llama llama.Config
+	Settings
+}
+
+// Settings are the category's own.
+type Settings struct {
+	RemoteURL   string `envconfig:"PAWGATE_REMOTE_URL" desc:"OpenAI-compatible endpoint for prompts that stay not on the host, up to /v1"`
+	RemoteKey   string `envconfig:"PAWGATE_REMOTE_KEY" desc:"key of that endpoint"`
+	RemoteModel string `envconfig:"PAWGATE_REMOTE_MODEL" desc:"model to ask of that endpoint"`
+}
+
+// Open opens the database and the host's models for this category alone. A
+// process with several categories of the host opens them once and calls New.
+func Open(ctx context.Context, cfg Config) (tool.Category, error) {
+	db, err := postgres.Open(ctx, cfg.Config)
+	if err != nil {
+		return tool.Category{}, fmt.Errorf("open inference: %w", err)
+	}
+	host, err := llama.Open(cfg.Llama)
+	if err != nil {
+		db.Close()
+		return tool.Category{}, fmt.Errorf("open inference: %w", err)
+	}
+	c := New(db, host, cfg.Settings, time.Now)
+	c.Close = func() { _ = host.Close(); db.Close() }
+	return c, nil
+}
+
+// New is the category over an open database and host. It does no I/O.
+func New(db postgres.DB, host *llama.Host, s Settings, now func() time.Time) tool.Category {
+	i := inference{db: db, host: host, remote: s.remote(), settings: s, now: now}
+	return tool.Category{Name: "inference", Tools: []tool.Tool{
+		tool.Read("inference_status", "Tell the inference mode, the models loaded and found on the host, and whether each endpoint answers.", i.status),
+	}}
+}
+
+// remote is the configured provider; an empty URL when there is none.
+func (s Settings) remote() llama.Endpoint {
+	return llama.Endpoint{URL: s.RemoteURL, Key: s.RemoteKey, Client: &http.Client{
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // the key goes to one place
+	}}
+}
+
+type inference struct {
+	db       postgres.DB
+	host     *llama.Host
+	remote   llama.Endpoint
+	settings Settings
+	now      func() time.Time
+}

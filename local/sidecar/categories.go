@@ -1,0 +1,39 @@
+package sidecar
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+
+	"pawgate/internal/category/inference"
+	"pawgate/internal/category/model"
+	"pawgate/internal/client/llama"
+	"pawgate/internal/postgres"
+	"pawgate/internal/serve"
+	"pawgate/internal/tool"
+)
+
+// categories are what this host serves; they share the host's models.
+func (cfg Config) categories(db postgres.DB, host *llama.Host) []tool.Category {
+	return []tool.Category{
+		model.New(host, time.Now),
+		inference.New(db, host, cfg.Inference, time.Now),
+	}
+}
+
+// handler is everything that the sidecar answers, and the names of its
+// categories.
+func (cfg Config) handler(db postgres.DB, host *llama.Host) (http.Handler, []string, error) {
+	cfg.Serve.SAMLocal = false // that exception is for functions
+	hosts := map[string]*serve.Host{}
+	var names []string
+	for _, c := range cfg.categories(db, host) {
+		h, err := serve.NewHost(c, cfg.Serve, time.Now)
+		if err != nil {
+			return nil, nil, fmt.Errorf("host category %s: %w", c.Name, err)
+		}
+		hosts[c.Name] = h
+		names = append(names, c.Name)
+	}
+	return serve.Handler(hosts), names, nil
+}

@@ -1,0 +1,128 @@
+// Package sidecar is the long-running host of the categories that Lambda
+// cannot run: local models, inference, llamafiles. It serves the same small
+// call as a function, over HTTPS or on loopback, and tells Postgres every
+// minute what it is, so that the router can say so when the host is away.
+//
+// It answers no call without the router's assertion and never listens on a
+// network without TLS.
+package sidecar
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"pawgate/internal/category/inference"
+	"pawgate/internal/client/llama"
+	"pawgate/internal/postgres"
+	"pawgate/internal/serve"
+)
+
+// Config is what the sidecar reads from its environment.
+type Config struct {
+	Serve     serve.Config
+	Postgres  postgres.Config
+	Llama     llama.Config
+	Inference inference.Settings
+
+	Addr     string `envconfig:"PAWGATE_SIDECAR_ADDR" default:"127.0.0.1:8181" desc:"address that sidecar listens on; beyond loopback TLS is needed"`
+	CertFile string `envconfig:"PAWGATE_SIDECAR_CERT" desc:"certificate chain of the sidecar, PEM file"`
+	KeyFile  string `envconfig:"PAWGATE_SIDECAR_CERT_KEY" desc:"private key of that certificate, PEM file"`
+	ID       string `envconfig:"PAWGATE_SIDECAR_ID" desc:"name of the sidecar in its reports; unset: the host's name"`
+}
+
+// Limits against clients that send slowly or keep connections for nothing.
+const (
+	headerTimeout = 10 * time.Second
+	bodyTimeout   = time.Minute
+	idleTimeout   = 2 * time.Minute
+	maxHeader     = 64 << 10
+	drainTimeout  = 15 * time.Second
+)
+
+// sidecarConns is how many connections the sidecar may hold.
+const sidecarConns = 8
+
+// Run serves until ctx ends, lets running calls finish, and stops what it
+// started. ready, if not nil, is told the address once calls are answered.
+func Run(ctx context.Context, cfg Config, log *slog.Logger, ready func(net.Addr)) error {
+	cfg.ID = cmp.Or(cfg.ID, hostName())
+	security, err := cfg.security()
+	if err != nil {
+		return err
+	}
+	if cfg.Postgres.URL == "" {
+		return errors.New("DATABASE_URL is not set: the sidecar keeps its report and its settings in the database of the router")
+	}
+	cfg.Postgres.MaxConns = max(cfg.Postgres.MaxConns, sidecarConns)
+	db, err := postgres.Open(ctx, cfg.Postgres)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	host, err := llama.Open(cfg.Llama)
+	if err != nil {
+		return fmt.Errorf("open models: %w", err)
+	}
+	defer host.Close()
+	handler, categories, err := cfg.handler(db, host)
+	if err != nil {
+		return err
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", cfg.Addr)
+	if err != nil {
+		return fmt.Errorf("listen on %s: %w", cfg.Addr, err)
+	}
+	r := reporter{id: cfg.ID, categories: categories, host: host, db: db, log: log, started: time.Now(), tls: security != nil}
+	return r.during(ctx, func(ctx context.Context) error {
+		if ready != nil {
+			ready(listener.Addr())
+		}
+		return serveHTTP(ctx, listener, security, handler)
+	})
+}
+
+// serveHTTP answers until ctx ends, then waits for running calls.
+func serveHTTP(ctx context.Context, listener net.Listener, security *certificate, handler http.Handler) error {
+	srv := &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: headerTimeout,
+		ReadTimeout:       bodyTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeader,
+	}
+	failed := make(chan error, 1)
+	go func() {
+		if security == nil {
+			failed <- srv.Serve(listener)
+			return
+		}
+		srv.TLSConfig = security.config()
+		failed <- srv.ServeTLS(listener, "", "")
+	}()
+	select {
+	case err := <-failed:
+		return fmt.Errorf("serve: %w", err)
+	case <-ctx.Done():
+	}
+	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
+	defer cancel()
+	if err := srv.Shutdown(drain); err != nil {
+		_ = srv.Close() // calls that ignore their deadline do not keep the host up
+	}
+	return nil
+}
+
+func hostName() string {
+	name, err := os.Hostname()
+	if err != nil || name == "" {
+		return "sidecar"
+	}
+	return name
+}
