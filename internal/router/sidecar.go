@@ -16,6 +16,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"pawgate/internal/caller"
 	"pawgate/internal/catalog"
 	"pawgate/internal/fault"
@@ -38,8 +40,8 @@ type Sidecar struct {
 	Now    func() time.Time
 }
 
-// NewSidecarClient connects within two seconds, follows no redirect and uses
-// no proxy: the call carries an assertion and goes to one place.
+// NewSidecarClient follows no redirect and uses no proxy: the call carries an
+// assertion and goes to one place.
 func NewSidecarClient() *http.Client {
 	return &http.Client{
 		Transport: &http.Transport{
@@ -72,8 +74,13 @@ func (s Sidecar) Call(ctx context.Context, who caller.Caller, entry *catalog.Ent
 	if err != nil {
 		return tool.Failed(err, who.RequestID)
 	}
+	// Name, connection and handshake share the time: each alone may take less.
+	reach, giveUp := context.WithCancel(ctx)
+	defer giveUp()
+	patience := time.AfterFunc(reachTimeout, giveUp)
 	var sent atomic.Bool
-	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+	traced := httptrace.WithClientTrace(reach, &httptrace.ClientTrace{
+		GotConn:      func(httptrace.GotConnInfo) { patience.Stop() },
 		WroteHeaders: func() { sent.Store(true) },
 	})
 	req, err := http.NewRequestWithContext(traced, http.MethodPost, s.URL+"/call/"+entry.Category, bytes.NewReader(payload))
@@ -91,8 +98,11 @@ func (s Sidecar) Call(ctx context.Context, who caller.Caller, entry *catalog.Ent
 	if err != nil {
 		return s.failed(ctx, who, entry, true, err)
 	}
-	if resp.StatusCode >= http.StatusInternalServerError { // a proxy before the sidecar
-		return s.unreachable(ctx, who, entry, fmt.Errorf("HTTP %d", resp.StatusCode))
+	switch cause := fmt.Errorf("HTTP %d", resp.StatusCode); {
+	case resp.StatusCode == http.StatusServiceUnavailable: // a proxy that has no sidecar behind it
+		return s.unreachable(ctx, who, entry, cause)
+	case resp.StatusCode >= http.StatusInternalServerError: // a proxy may answer so after it passed the call on
+		return s.failed(ctx, who, entry, true, cause)
 	}
 	return decodeOutcome(body, who, entry)
 }
@@ -119,8 +129,12 @@ func (s Sidecar) unreachable(ctx context.Context, who caller.Caller, entry *cata
 		Report     json.RawMessage
 		AgeSeconds int64
 	}](ctx, s.DB, sidecarSQL, entry.Category)
-	if err != nil {
+	if errors.Is(err, pgx.ErrNoRows) {
 		f.Message += "; it has never reported"
+		return tool.Outcome{Fault: f}
+	}
+	if err != nil {
+		f.Message += "; what it last reported cannot be read now"
 		return tool.Outcome{Fault: f}
 	}
 	f.Message += fmt.Sprintf("; it last reported %s ago", (time.Duration(last.AgeSeconds) * time.Second).String())
