@@ -1,0 +1,49 @@
+package memory
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"pawgate/internal/caller"
+	"pawgate/internal/fault"
+	"pawgate/internal/postgres"
+)
+
+//go:embed read.sql
+var readSQL string
+
+type readArgs struct {
+	MemoryID string `json:"memory_id" doc:"The memory's id, such as m_06bs1z8k0g9q3f7h" maxlen:"128"`
+}
+
+// whole is a memory with all that is known of it.
+type whole struct {
+	ID           string    `json:"id"`
+	Content      string    `json:"content"`
+	Tags         []string  `json:"tags"`
+	Layer        string    `json:"layer"`
+	Importance   float64   `json:"importance"`
+	Origin       string    `json:"origin"`
+	OriginTrust  float64   `json:"origin_trust"`
+	CreatedAt    time.Time `json:"created_at"`
+	TimesStored  int       `json:"times_stored"`
+	LastStoredAt time.Time `json:"last_stored_at"`
+}
+
+// read gives one memory. A foreign id and one that never was are the same to
+// the caller.
+func (m memory) read(ctx context.Context, who caller.Caller, a readArgs) (whole, error) {
+	row, err := postgres.One[whole](ctx, m.db, readSQL, pgx.StrictNamedArgs{"agent": who.Agent, "id": a.MemoryID})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return whole{}, fault.New(fault.NotFound, "no memory %s", a.MemoryID)
+	}
+	if err != nil {
+		return whole{}, fmt.Errorf("read memory: %w", err)
+	}
+	return row, nil
+}

@@ -1,0 +1,202 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"pawgate/internal/caller"
+	"pawgate/internal/category/memory/terms"
+	"pawgate/internal/postgres"
+)
+
+var (
+	//go:embed postings.sql
+	postingsSQL string
+	//go:embed postings_filtered.sql
+	postingsFilteredSQL string
+	//go:embed candidates.sql
+	candidatesSQL string
+	//go:embed rows.sql
+	rowsSQL string
+	//go:embed latest.sql
+	latestSQL string
+)
+
+// What a search reads at most. Terms that are rarer than the depth are read
+// whole, so a memory with one rare term of the query is always ranked; of
+// common terms only the heaviest postings are.
+const (
+	totalDepth   = 16000 // postings, all terms together
+	leastDepth   = 200   // of a term
+	mostDepth    = 2000
+	scanDepth    = 20000 // postings looked at behind a filter, of a term
+	sampleRate   = 64    // as in the index memory_terms_sample
+	sampleDepth  = 4000  // counted of a term's sample
+	candidates   = 200   // memories ranked
+	excerpt      = 2000  // characters of a content in a list
+	defaultLimit = 10
+)
+
+type searchArgs struct {
+	Query string `json:"query" doc:"What to look for, in any language; empty lists the latest" maxlen:"10000"`
+	filterArgs
+	Limit   int  `json:"limit,omitempty" doc:"Most memories to return; 10 if left out" min:"1" max:"100"`
+	Explain bool `json:"explain,omitempty" doc:"Also return the parts of each score"`
+}
+
+type searchResult struct {
+	Memories []found `json:"memories"`
+	// Order is "relevance", or "latest" when the query has nothing to look for.
+	Order string `json:"order"`
+}
+
+// found is a memory in a list.
+type found struct {
+	ID         string    `json:"id"`
+	Content    string    `json:"content"`
+	Truncated  bool      `json:"truncated,omitzero"`
+	Tags       []string  `json:"tags"`
+	Layer      string    `json:"layer"`
+	Importance float64   `json:"importance"`
+	CreatedAt  time.Time `json:"created_at"`
+	Score      float64   `json:"score,omitzero"`
+	Parts      *parts    `json:"score_parts,omitzero"`
+}
+
+// search finds the caller's memories; an agent never sees another's.
+func (m memory) search(ctx context.Context, who caller.Caller, a searchArgs) (searchResult, error) {
+	limit := cmp.Or(a.Limit, defaultLimit)
+	needs := terms.Query(a.Query)
+	if len(needs) == 0 {
+		list, err := m.latest(ctx, who.Agent, a.filterArgs, limit)
+		return searchResult{Memories: list, Order: "latest"}, err
+	}
+	ranked, err := m.rank(ctx, who.Agent, needs, a.filterArgs)
+	if err != nil {
+		return searchResult{}, err
+	}
+	list, err := m.show(ctx, who.Agent, ranked[:min(limit, len(ranked))], a.Explain)
+	return searchResult{Memories: list, Order: "relevance"}, err
+}
+
+// rank finds the numbers of the memories that meet some of the needs, best
+// first.
+func (m memory) rank(ctx context.Context, agent string, needs []terms.Need, f filterArgs) ([]ranked, error) {
+	q := ask(agent, needs)
+	if err := m.readPostings(ctx, agent, f, &q); err != nil {
+		return nil, fmt.Errorf("read postings: %w", err)
+	}
+	best := q.best(candidates)
+	if len(best) == 0 {
+		return nil, nil
+	}
+	rows, err := postgres.All[candidate](ctx, m.db, candidatesSQL, pgx.StrictNamedArgs{
+		"agent": agent, "numbers": best, "whole": q.whole(),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read candidates: %w", err)
+	}
+	return q.order(rows, m.now()), nil
+}
+
+// show fetches what is shown of the memories, in their order.
+func (m memory) show(ctx context.Context, agent string, list []ranked, explain bool) ([]found, error) {
+	if len(list) == 0 {
+		return nil, nil
+	}
+	numbers := make([]int32, len(list))
+	for i, r := range list {
+		numbers[i] = r.n
+	}
+	rows, err := postgres.All[shownRow](ctx, m.db, rowsSQL, pgx.StrictNamedArgs{
+		"agent": agent, "numbers": numbers, "excerpt": excerpt,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read found memories: %w", err)
+	}
+	byNumber := make(map[int32]found, len(rows))
+	for _, r := range rows {
+		byNumber[r.N] = r.found()
+	}
+	all := make([]found, 0, len(rows))
+	for _, r := range list {
+		f, still := byNumber[r.n]
+		if !still { // invalidated between the two statements
+			continue
+		}
+		f.Score = r.score
+		if explain {
+			f.Parts = &r.parts
+		}
+		all = append(all, f)
+	}
+	return all, nil
+}
+
+func (m memory) latest(ctx context.Context, agent string, f filterArgs, limit int) ([]found, error) {
+	args := f.named(agent)
+	args["limit"], args["excerpt"] = limit, excerpt
+	rows, err := postgres.All[shownRow](ctx, m.db, latestSQL, args)
+	if err != nil {
+		return nil, fmt.Errorf("list latest memories: %w", err)
+	}
+	all := make([]found, len(rows))
+	for i, r := range rows {
+		all[i] = r.found()
+	}
+	return all, nil
+}
+
+// shownRow is what rows.sql and latest.sql return.
+type shownRow struct {
+	N          int32
+	ID         string
+	Content    string
+	Truncated  bool
+	Tags       []string
+	Layer      string
+	Importance float64
+	CreatedAt  time.Time
+}
+
+func (r shownRow) found() found {
+	return found{ID: r.ID, Content: r.Content, Truncated: r.Truncated, Tags: r.Tags, Layer: r.Layer,
+		Importance: r.Importance, CreatedAt: r.CreatedAt}
+}
+
+func (m memory) readPostings(ctx context.Context, agent string, f filterArgs, q *question) error {
+	numbers := q.numbers()
+	args := pgx.StrictNamedArgs{}
+	sql := postingsSQL
+	if !f.none() {
+		sql, args = postingsFilteredSQL, f.named(agent)
+		args["scan_depth"] = scanDepth
+	}
+	args["terms"] = numbers
+	args["depth"] = max(leastDepth, min(mostDepth, totalDepth/len(numbers)))
+	args["sample_depth"] = sampleDepth
+	rows, err := postgres.All[posting](ctx, m.db, sql, args)
+	if err != nil {
+		return err
+	}
+	q.read(rows, args["depth"].(int))
+	return nil
+}
+
+// numbers are the different terms asked for, and the term of every memory.
+func (q *question) numbers() []int64 {
+	numbers := []int64{q.any}
+	for _, n := range q.needs {
+		for _, alt := range n.any {
+			numbers = append(numbers, alt.term)
+		}
+	}
+	slices.Sort(numbers)
+	return slices.Compact(numbers)
+}

@@ -1,0 +1,75 @@
+-- +goose Up
+-- What agents remember. A row is never rewritten to say something else: a
+-- correction is a new row that supersedes the old one.
+
+create table memories (
+    n             integer generated always as identity primary key, -- how memory_terms names the row
+    agent_id      text not null references agents (id),
+    id            text not null,                    -- what callers name it by: m_…, sortable by age
+    content       text not null,
+    digest        bytea not null,                   -- SHA-256 of the folded content: equal for what says the same in the same words
+    layer         text not null default 'episodic' check (layer in ('episodic', 'semantic', 'procedural')),
+    importance    real not null default 5 check (importance between 1 and 10),
+    tags          text[] not null default '{}',
+    created_at    timestamptz not null default now(),
+    follows       integer,                          -- the agent's memory stored just before it, in the same stretch of work
+    times_stored  integer not null default 1,       -- the same content again adds here, not a row
+    last_stored_at timestamptz not null default now(),
+
+    -- Where it comes from, and how far that is trusted.
+    origin        text not null default 'agent_derived',
+    origin_trust  real not null default 0.6 check (origin_trust between 0 and 1),
+
+    -- Why it no longer counts. Only a live row is found, by any tool.
+    quarantined    boolean not null default false,
+    invalidated_at timestamptz,
+    invalidated_by text,                            -- what made it invalid, for the record
+    live           boolean not null generated always as (not quarantined and invalidated_at is null) stored,
+
+    -- The terms it is found by, as numbers, and their weights, side by side.
+    terms         bigint[] not null,
+    weights       smallint[] not null,
+    terms_version smallint not null,                -- the rules that made them
+
+    unique (agent_id, id)
+);
+create unique index memories_once on memories (agent_id, digest) where live;
+create index memories_by_time on memories (agent_id, created_at desc, n desc) where live;
+
+-- The inverted index: one row for each term of each live memory. A term's
+-- number is a hash of the agent and the term, so the postings of one agent lie
+-- together, apart from every other's. The index hands out a term's memories
+-- heaviest first, then newest, and a search reads only the top of each list:
+-- its cost does not grow with the number of memories.
+create table memory_terms (
+    term   bigint not null,
+    memory integer not null,
+    weight smallint not null
+);
+create index memory_terms_by_weight on memory_terms (term, weight desc, memory desc);
+-- One memory in 64, to estimate how common a term is without counting it.
+create index memory_terms_sample on memory_terms (term) where memory % 64 = 0;
+
+-- The triggers keep the two tables in step whatever statement changes a
+-- memory, so that no code path can forget what must not be found any more.
+-- +goose StatementBegin
+create function memory_terms_follow() returns trigger language plpgsql as $$
+begin
+    if tg_op <> 'INSERT' and old.live then
+        delete from memory_terms p
+        using unnest(old.terms, old.weights) as t (term, weight)
+        where p.term = t.term and p.weight = t.weight and p.memory = old.n;
+    end if;
+    if tg_op <> 'DELETE' and new.live then
+        insert into memory_terms (term, memory, weight)
+        select t.term, new.n, t.weight from unnest(new.terms, new.weights) as t (term, weight);
+    end if;
+    return null;
+end
+$$;
+-- +goose StatementEnd
+create trigger memories_inserted after insert or delete on memories
+    for each row execute function memory_terms_follow();
+create trigger memories_updated after update on memories
+    for each row when (old.live is distinct from new.live or old.terms is distinct from new.terms or old.weights is distinct from new.weights)
+    execute function memory_terms_follow();
