@@ -116,7 +116,7 @@ func startServe(t *testing.T, server string) *pawgate {
 	p := &pawgate{Bin: binary(t), URL: "http://" + addr, MCP: "http://" + addr + "/mcp"}
 	p.Env = []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(),
-		"PAWGATE_ADDR=" + addr, "PAWGATE_DATA=" + t.TempDir(),
+		"PAWGATE_ADDR=" + addr, "PAWGATE_DATA=" + dataDir(t),
 	}
 	cmd := exec.Command(server, "serve")
 	cmd.Env, cmd.Stdout, cmd.Stderr = p.Env, &p.stdout, &p.stderr
@@ -129,6 +129,26 @@ func startServe(t *testing.T, server string) *pawgate {
 	p.waitHealthy(t, exited)
 	p.Key = p.newKey(t, "default")
 	return p
+}
+
+// dataDir is a new folder for the private cluster. Others may pass through it,
+// as through a user's data folder: PostgreSQL refuses to run as root, and the
+// account it runs as instead could not enter t.TempDir.
+func dataDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "pawgate-e2e-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Errorf("remove the data folder: %v", err)
+		}
+	})
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
 
 func (p *pawgate) waitHealthy(t *testing.T, exited chan error) {
