@@ -25,7 +25,8 @@ const DefaultAgent = "default"
 // first key, unless the agent is there. Of any number of processes that start
 // together one makes them and gets the key; the others get "". A key is not
 // made again when it was revoked or lost: that is "key create".
-func EnsureDefault(ctx context.Context, db postgres.DB, env string, now time.Time) (key string, err error) {
+func EnsureDefault(ctx context.Context, db postgres.DB, env string) (key string, err error) {
+	now := time.Now() // for the record only
 	err = postgres.InTx(ctx, db, func(tx pgx.Tx) error {
 		// A second process waits here for the first one's transaction.
 		made, err := postgres.Exec(ctx, tx, firstSQL, pgx.StrictNamedArgs{"agent_id": DefaultAgent, "now": now})

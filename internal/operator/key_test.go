@@ -150,7 +150,7 @@ func TestEnsureDefault(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range starts {
 		wg.Go(func() {
-			key, err := operator.EnsureDefault(context.Background(), pool, "local", noon)
+			key, err := operator.EnsureDefault(context.Background(), pool, "local")
 			if err != nil {
 				t.Errorf("start %d: %v", i, err)
 			}
@@ -172,7 +172,7 @@ func TestEnsureDefault(t *testing.T) {
 	if diff := cmp.Diff([]any{[]string{"*"}, []string{"*"}, 1}, []any{allowed, scopes, rows}); diff != "" {
 		t.Errorf("allowed tools, scopes, audit rows (-want +got):\n%s", diff)
 	}
-	if key, err := operator.EnsureDefault(t.Context(), pool, "local", noon); key != "" || err != nil {
+	if key, err := operator.EnsureDefault(t.Context(), pool, "local"); key != "" || err != nil {
 		t.Errorf("a later start gave %q, %v", key, err)
 	}
 }

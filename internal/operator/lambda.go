@@ -50,7 +50,7 @@ func Lambda() {
 	err := settings.Load(ctx, &cfg)
 	if err == nil {
 		var o Operator
-		if o, err = Open(ctx, cfg, "admin-function", time.Now); err == nil {
+		if o, _, err = Open(ctx, cfg, "admin-function", time.Now); err == nil {
 			lambda.Start(func(ctx context.Context, r Request) (Response, error) {
 				id := ""
 				if lc, ok := lambdacontext.FromContext(ctx); ok {
@@ -66,18 +66,18 @@ func Lambda() {
 }
 
 // Open is an operator on the database of its settings, with the embedded
-// catalogue.
-func Open(ctx context.Context, cfg Settings, by string, now func() time.Time) (Operator, error) {
+// catalogue, and what closes it.
+func Open(ctx context.Context, cfg Settings, by string, now func() time.Time) (Operator, func(), error) {
 	tools, err := catalog.Load()
 	if err != nil {
-		return Operator{}, err
+		return Operator{}, nil, err
 	}
 	db, err := postgres.Open(ctx, cfg.Config)
 	if err != nil {
-		return Operator{}, err
+		return Operator{}, nil, err
 	}
 	up := func(ctx context.Context) ([]migrate.Applied, error) { return migrate.Up(ctx, cfg.URL) }
-	return Operator{DB: db, Migrate: up, Catalog: tools, Env: cfg.Env, By: by, Now: now}, nil
+	return Operator{DB: db, Migrate: up, Catalog: tools, Env: cfg.Env, By: by, Now: now}, db.Close, nil
 }
 
 // Handle runs a request. Accidents are logged and answered as an internal

@@ -254,7 +254,7 @@ func TestRun_behind_a_pooler(t *testing.T) {
 	t.Parallel()
 	pool := postgrestest.Pool(t, postgres.Config{URL: postgrestest.CloneURL(t), Pooled: true})
 	b := bench{t: t, Operator: operator.Operator{DB: pool, Catalog: tools(t), Env: "test", By: "x", Now: clock}}
-	if _, err := operator.EnsureDefault(t.Context(), pool, "test", noon); err != nil {
+	if _, err := operator.EnsureDefault(t.Context(), pool, "test"); err != nil {
 		t.Error(err)
 	}
 	for _, c := range [][2]string{
