@@ -20,7 +20,7 @@ type Settings struct {
 	AllowedHosts   []string          `envconfig:"PAWGATE_ALLOWED_HOSTS" desc:"Host headers that are served, separated by commas; empty: any"`
 	AllowedOrigins []string          `envconfig:"PAWGATE_ALLOWED_ORIGINS" desc:"browser origins that may call, separated by commas"`
 	Timeout        time.Duration     `envconfig:"PAWGATE_CALL_TIMEOUT" default:"5m" desc:"longest call; behind an HTTP API below 29s"`
-	Functions      map[string]string `envconfig:"PAWGATE_FUNCTIONS" desc:"categories in Lambda functions, as memory:NAME,agent:NAME"`
+	Functions      map[string]string `ignored:"true" prefix:"PAWGATE_FUNCTION_" desc:"name or ARN of a category's Lambda function, as PAWGATE_FUNCTION_MEMORY"`
 	SidecarURL     string            `envconfig:"PAWGATE_SIDECAR_URL" desc:"sidecar host that serves model, inference and llamafile"`
 	AssertionKey   string            `envconfig:"PAWGATE_ASSERTION_KEY" desc:"signs calls to functions and the sidecar (base64, Ed25519 seed)"`
 	LogLevel       slog.Level        `envconfig:"PAWGATE_LOG_LEVEL" default:"INFO" desc:"DEBUG, INFO, WARN or ERROR"`

@@ -19,12 +19,25 @@ import (
 )
 
 // Load fills the struct that cfg points to and resolves references in its
-// string fields, those of nested structs too.
+// string fields, those of nested structs too. A map with the tag prefix takes
+// every variable that begins with it, keyed by the rest in lower case.
 func Load(ctx context.Context, cfg any) error {
 	if err := envconfig.Process("", cfg); err != nil {
 		return fmt.Errorf("read settings: %w", err)
 	}
 	return resolveFields(ctx, reflect.ValueOf(cfg).Elem(), newResolver(os.Getenv))
+}
+
+// prefixed are the variables that begin with a prefix.
+func prefixed(prefix string) map[string]string {
+	found := map[string]string{}
+	for _, variable := range os.Environ() {
+		name, value, _ := strings.Cut(variable, "=")
+		if rest, ok := strings.CutPrefix(name, prefix); ok && value != "" {
+			found[strings.ToLower(rest)] = value
+		}
+	}
+	return found
 }
 
 func resolveFields(ctx context.Context, v reflect.Value, r resolver) error {
@@ -34,6 +47,10 @@ func resolveFields(ctx context.Context, v reflect.Value, r resolver) error {
 		case reflect.Struct:
 			if err := resolveFields(ctx, value, r); err != nil {
 				return err
+			}
+		case reflect.Map:
+			if prefix := field.Tag.Get("prefix"); prefix != "" {
+				value.Set(reflect.ValueOf(prefixed(prefix)))
 			}
 		case reflect.String:
 			if !value.CanSet() {
@@ -70,6 +87,9 @@ func List(structs ...any) []Setting {
 func appendFields(list []Setting, seen map[string]bool, t reflect.Type) []Setting {
 	for f := range fields(t) {
 		name := f.Tag.Get("envconfig")
+		if prefix := f.Tag.Get("prefix"); prefix != "" {
+			name = prefix + "…"
+		}
 		switch {
 		case name == "" && f.Type.Kind() == reflect.Struct:
 			list = appendFields(list, seen, f.Type)
