@@ -127,7 +127,7 @@ func storeEnv(p *pawgate) []string {
 
 // A wrong key shows as a failure, at once, whichever door it is tried at.
 func testWrongKey(t *testing.T, path string, p *pawgate) {
-	wrong := p.Key[:len(p.Key)-1] + "!"
+	wrong := p.Key[:len(p.Key)-4] + "aaaa"
 	c := newClaude(t, path)
 	add(t, c, p, "over-http", "http", wrong)
 	add(t, c, p, "over-bridge", "bridge", wrong)

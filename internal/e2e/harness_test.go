@@ -189,10 +189,11 @@ func (p *pawgate) stop(t *testing.T, proc *os.Process, exited chan error) {
 	}
 }
 
-// newKey makes a key for agent with the product's own command.
+// newKey makes a key for agent, good for all its tools, with the product's own
+// command.
 func (p *pawgate) newKey(t *testing.T, agent string) string {
 	t.Helper()
-	out := p.run(t, "key", "create", "--agent", agent, "--json")
+	out := p.run(t, "key", "create", agent, "--scope", "*", "--json")
 	var made struct {
 		Key string `json:"key"`
 	}
