@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"pawgate/internal/agentfile"
+	"pawgate/internal/fault"
+)
+
+func agentRows() []row {
+	patterns := operand{word: "PATTERN", argument: "patterns", many: true}
+	return []row{
+		{name: "agent create", operands: []operand{anAgent}, examples: []string{
+			`agent create clerk --display-name "Clerk" --allow "memory_*,list_agents" --deny memory_store`, "--stack prod agent create clerk"}},
+		{name: "agent import", operands: []operand{{word: "FILE", argument: "source", many: true}}, run: importFiles, examples: []string{
+			"agent import clerk/agent.toml", "agent import agents/*/agent.toml", "agent import - --replace < agent.toml"}},
+		{name: "agent export", operands: []operand{anAgent}, run: export, examples: []string{"agent export clerk > agent.toml"}},
+		{name: "agent list", examples: []string{"agent list", "agent list --all --json"},
+			view: view{list: "agents", empty: "no agents; pawgate agent create makes one", columns: []column{
+				{"ID", "agent_id"}, {"STATE", "state"}, {"STOPPED", "stopped"}, {"ROLE", "role"}, {"REPORTS TO", "reports_to"},
+				{"ALLOWED", "allowed_tools"}, {"DENIED", "denied_tools"}, {"KEYS", "keys"}, {"LAST USED", "last_used_at"},
+			}}},
+		{name: "agent show", operands: []operand{anAgent}, examples: []string{"agent show clerk"}},
+		{name: "agent set", operands: []operand{anAgent}, examples: []string{
+			"agent set clerk --state paused", `agent set clerk --reports-to ""`}},
+		{name: "agent allow", operands: []operand{anAgent, patterns}, examples: []string{
+			`agent allow clerk memory_search "odoo_*"`, `agent allow clerk "*" --remove`}},
+		{name: "agent deny", operands: []operand{anAgent, patterns}, examples: []string{
+			"agent deny clerk odoo_execute", "agent deny clerk odoo_execute --remove"}},
+		{name: "agent explain", operands: []operand{anAgent, {word: "TOOL", argument: "tool"}}, examples: []string{
+			"agent explain clerk odoo_execute", "agent explain clerk memory_store --key-id k_abcdefghij"}},
+	}
+}
+
+// file is one agent.toml to import.
+type file struct{ name, source string }
+
+// importFiles imports one file or many. A file whose agent reports to one that
+// is still to come waits for it, so their order does not matter.
+func importFiles(ctx context.Context, a *app, p parsed, r row) error {
+	names, _ := p.args["source"].([]string)
+	files, err := readFiles(a.stdin, names)
+	if err != nil {
+		return err
+	}
+	run, leave, err := a.runner(ctx, p.stack)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	var failed []error
+	for imported := true; imported && len(files) > 0; {
+		var waiting []file
+		var missing []error
+		imported = false
+		for _, f := range files {
+			p.args["source"] = f.source
+			result, err := run(ctx, r.name, p.args)
+			switch {
+			case err == nil:
+				imported = true
+				failed = append(failed, a.showImport(f.name, result, p.json))
+			case missingSuperior(err):
+				waiting, missing = append(waiting, f), append(missing, fmt.Errorf("%s: %w", f.name, err))
+			default:
+				failed = append(failed, fmt.Errorf("%s: %s", f.name, err)) // a broken file is no wrong use of the command line
+			}
+		}
+		if files = waiting; !imported {
+			failed = append(failed, missing...)
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// readFiles reads everything before anything is imported. "-" is stdin.
+func readFiles(stdin io.Reader, names []string) ([]file, error) {
+	var files []file
+	for _, name := range names {
+		var in io.Reader = stdin
+		if name != "-" {
+			f, err := os.Open(name)
+			if err != nil {
+				return nil, err // it names the file
+			}
+			defer f.Close()
+			in = f
+		}
+		text, err := io.ReadAll(io.LimitReader(in, agentfile.MaxSize+1))
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", name, err)
+		}
+		files = append(files, file{name, string(text)})
+	}
+	return files, nil
+}
+
+func missingSuperior(err error) bool {
+	f, ok := fault.Of(err)
+	return ok && f.Reason == "missing_superior"
+}
+
+// showImport tells what became of a file, and every note on it.
+func (a *app) showImport(name string, result json.RawMessage, bare bool) error {
+	if bare {
+		return a.show(result, bare, view{})
+	}
+	var r struct {
+		AgentID string           `json:"agent_id"`
+		Created bool             `json:"created"`
+		Allowed []string         `json:"allowed_tools"`
+		Notes   []agentfile.Note `json:"notes"`
+	}
+	if err := json.Unmarshal(result, &r); err != nil {
+		return fmt.Errorf("show result: %w", err)
+	}
+	done := "replaced"
+	if r.Created {
+		done = "created"
+	}
+	fmt.Fprintf(a.stdout, "%s: agent %s %s, allowed_tools %s\n", printable(name), r.AgentID, done, r.Allowed)
+	for _, n := range r.Notes {
+		line := ""
+		if n.Line > 0 {
+			line = fmt.Sprintf(" (line %d)", n.Line)
+		}
+		fmt.Fprintf(a.stdout, "  %s%s: %s\n", printable(n.Key), line, printable(n.Text))
+	}
+	return nil
+}
+
+// export prints the file's text as it is.
+func export(ctx context.Context, a *app, p parsed, r row) error {
+	if p.json {
+		return a.perform(ctx, p, r)
+	}
+	run, leave, err := a.runner(ctx, p.stack)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	result, err := run(ctx, r.name, p.args)
+	if err != nil {
+		return err
+	}
+	var out struct{ Source, Note string }
+	if err := json.Unmarshal(result, &out); err != nil {
+		return fmt.Errorf("show result: %w", err)
+	}
+	if out.Note != "" {
+		fmt.Fprintln(a.stderr, "pawgate:", out.Note)
+	}
+	_, err = io.WriteString(a.stdout, out.Source)
+	return err
+}

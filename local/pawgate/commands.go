@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// command is one row of the command line.
+type command struct {
+	name     string // one word or two, such as "agent create"
+	usage    string // operands and flags after the name
+	about    string // one sentence
+	detail   string // flags and whatever else is worth saying, ready to print
+	examples []string
+	run      func(ctx context.Context, a *app, args []string) error
+}
+
+// errHelp is a command that was asked for its help text.
+var errHelp = errors.New("help wanted")
+
+// commands is the table, in the order of the help text.
+func commands() []command {
+	return slices.Concat(
+		serverCommands(),
+		operatorCommands(),
+		[]command{
+			{name: "help", usage: "[COMMAND]", about: "Show the commands and settings, or one command.", run: runHelp},
+			{name: "version", about: "Show the version.", run: runVersion},
+		})
+}
+
+// find gives the command that a command line names, and its arguments. Flags
+// before the name are the command's too.
+func find(args []string) (command, []string, error) {
+	flags, words := leadingFlags(args)
+	if len(words) == 0 || isHelp(words[0]) {
+		words = []string{"help"}
+	}
+	if words[0] == "audit" && (len(words) == 1 || strings.HasPrefix(words[1], "-")) {
+		words = slices.Insert(words, 1, "list") // what one wants of it nearly always
+	}
+	for _, n := range []int{2, 1} {
+		if len(words) < n {
+			continue
+		}
+		name := strings.Join(words[:n], " ")
+		for _, c := range commands() {
+			if c.name == name {
+				return c, append(flags, words[n:]...), nil
+			}
+		}
+	}
+	return command{}, nil, unknown(words)
+}
+
+func isHelp(word string) bool { return word == "-h" || word == "-help" || word == "--help" }
+
+// leadingFlags splits off what stands before the command's name: --json and
+// --stack, the flags that every operator's command has.
+func leadingFlags(args []string) (flags, rest []string) {
+	for len(args) > 0 {
+		name := strings.TrimLeft(args[0], "-")
+		switch {
+		case name == args[0]:
+			return flags, args
+		case name == "stack" && len(args) > 1:
+			flags, args = append(flags, args[:2]...), args[2:]
+		case name == "json" || strings.HasPrefix(name, "stack="):
+			flags, args = append(flags, args[0]), args[1:]
+		default:
+			return flags, args
+		}
+	}
+	return flags, args
+}
+
+func unknown(words []string) error {
+	var group []string
+	for _, c := range commands() {
+		if first, second, ok := strings.Cut(c.name, " "); ok && first == words[0] {
+			group = append(group, second)
+		}
+	}
+	if len(group) > 0 {
+		return usagef("%s takes one of: %s; see pawgate help %s %s", words[0], strings.Join(group, ", "), words[0], group[0])
+	}
+	return usagef("unknown command %q; pawgate help lists them", words[0])
+}
+
+// help prints everything about one command.
+func (c command) help(w io.Writer) {
+	fmt.Fprintf(w, "%s\n\nUsage:\n  %s\n", c.about, strings.TrimRight("pawgate "+c.name+" "+c.usage, " "))
+	if c.detail != "" {
+		fmt.Fprintf(w, "\n%s", c.detail)
+	}
+	if len(c.examples) > 0 {
+		fmt.Fprintf(w, "\nExamples:\n")
+		for _, e := range c.examples {
+			fmt.Fprintf(w, "  pawgate %s\n", e)
+		}
+	}
+}

@@ -1,0 +1,312 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pawgate/internal/operator"
+	"pawgate/internal/postgres/postgrestest"
+	"pawgate/internal/tool"
+)
+
+// terminal runs command lines and keeps what they print.
+type terminal struct {
+	t              *testing.T
+	stdin          string
+	stdout, stderr string
+}
+
+func (x *terminal) run(line ...string) int {
+	x.t.Helper()
+	var out, errs bytes.Buffer
+	a := &app{stdin: strings.NewReader(x.stdin), stdout: &out, stderr: &errs, log: slog.New(slog.DiscardHandler)}
+	status := a.run(x.t.Context(), line)
+	x.stdout, x.stderr = out.String(), errs.String()
+	return status
+}
+
+// ok runs a command line that must succeed.
+func (x *terminal) ok(line ...string) string {
+	x.t.Helper()
+	if status := x.run(line...); status != exitOK {
+		x.t.Fatalf("pawgate %s: exit %d: %s", strings.Join(line, " "), status, x.stderr)
+	}
+	return x.stdout
+}
+
+// open is a terminal on a database of its own. Not parallel: the environment
+// names the database.
+func open(t *testing.T) *terminal {
+	t.Helper()
+	t.Setenv("DATABASE_URL", postgrestest.CloneURL(t))
+	t.Setenv("PAWGATE_ENV", "test")
+	return &terminal{t: t}
+}
+
+// Every command of package operator has a row, and every row a command.
+func TestRows(t *testing.T) {
+	t.Parallel()
+	var rows, commands []string
+	for _, c := range operatorCommands() {
+		rows = append(rows, c.name)
+		if len(c.examples) == 0 || !strings.Contains(strings.Join(c.examples, "\n"), c.name) {
+			t.Errorf("%s: no example uses it", c.name)
+		}
+	}
+	for _, d := range operator.Commands() {
+		commands = append(commands, d.Name)
+	}
+	slices.Sort(rows)
+	slices.Sort(commands)
+	if diff := cmp.Diff(commands, rows); diff != "" {
+		t.Errorf("commands (-operator +command line):\n%s", diff)
+	}
+}
+
+// The examples of the help texts are command lines that parse.
+func TestExamples(t *testing.T) {
+	t.Parallel()
+	for _, c := range operatorCommands() {
+		for _, e := range c.examples {
+			e, _, _ = strings.Cut(e, " <")
+			e, _, _ = strings.Cut(e, " >")
+			found, rest, err := find(split(e))
+			if err != nil || found.name != c.name {
+				t.Errorf("%q is not %s: %v", e, c.name, err)
+				continue
+			}
+			for _, d := range operator.Commands() {
+				if d.Name != c.name {
+					continue
+				}
+				p, err := parse(d.Args, operandsOf(c.name), rest)
+				if err != nil {
+					t.Errorf("%q: %v", e, err)
+				}
+				if encoded, _ := json.Marshal(p.args); !slices.Contains([]string{"agent import"}, c.name) {
+					if _, err := d.Args.Normalize(encoded); err != nil {
+						t.Errorf("%q: %s: %v", e, encoded, err)
+					}
+				}
+			}
+		}
+	}
+}
+
+func operandsOf(name string) []operand {
+	for _, r := range slices.Concat(migrateRows(), agentRows(), keyRows(), stopRows(), auditRows()) {
+		if r.name == name {
+			return r.operands
+		}
+	}
+	return nil
+}
+
+// split cuts a line at spaces outside quotes.
+func split(line string) []string {
+	var words []string
+	for _, w := range regexp.MustCompile(`"[^"]*"|\S+`).FindAllString(line, -1) {
+		words = append(words, strings.ReplaceAll(w, `"`, ""))
+	}
+	return words
+}
+
+func TestUsage(t *testing.T) {
+	x := open(t)
+	for _, c := range []struct {
+		line   string
+		status int
+		stdout string
+		stderr string
+	}{
+		{"", exitOK, "Commands:", ""},
+		{"help", exitOK, "PAWGATE_ADMIN_FUNCTION", ""},
+		{"--help", exitOK, "PAWGATE_DATA", ""},
+		{"help key create", exitOK, "--scope", ""},
+		{"key create --help", exitOK, "Usage:\n  pawgate key create AGENT", ""},
+		{"key create bot -h", exitOK, "Usage:", ""},
+		{"help agent", exitOK, "agent explain", ""},
+		{"help nothing", exitUsage, "", `unknown command "nothing"`},
+		{"help agent create clerk", exitUsage, "", "name of one command"},
+		{"version", exitOK, "pawgate ", ""},
+		{"version x", exitUsage, "", "takes nothing"},
+		{"agent", exitUsage, "", "agent takes one of: create,"},
+		{"agent fly", exitUsage, "", "agent takes one of: create,"},
+		{"fly", exitUsage, "", `unknown command "fly"`},
+		{"agent create", exitUsage, "", "AGENT is missing"},
+		{"agent create a b", exitUsage, "", `do not know what to do with "b"`},
+		{"agent create a --colour red", exitUsage, "", "colour"},
+		{"agent create Bad!", exitUsage, "", "agent_id must start"},
+		{"agent list --limit many", exitUsage, "", "whole number"},
+		{"agent list --limit 9999", exitUsage, "", "between 1 and 1000"},
+		{"agent allow bot", exitUsage, "", "PATTERN is missing"},
+		{"agent show nobody", exitFailed, "", "no agent nobody"},
+		{"key revoke k_none", exitFailed, "", "no key k_none"},
+		{"agent import /nowhere/agent.toml", exitFailed, "", "no such file"},
+		{"audit", exitOK, "agent.show", ""},
+		{"audit --decision refused", exitOK, "no rows", ""},
+		{"migrate", exitOK, "up to date", ""},
+	} {
+		status := x.run(strings.Fields(c.line)...)
+		if status != c.status || !strings.Contains(x.stdout, c.stdout) || !strings.Contains(x.stderr, c.stderr) {
+			t.Errorf("pawgate %s: exit %d, stdout %q, stderr %q", c.line, status, x.stdout, x.stderr)
+		}
+		if c.stderr != "" && x.stdout != "" || c.stderr == "" && x.stderr != "" {
+			t.Errorf("pawgate %s: a result belongs on stdout, an error on stderr: %q, %q", c.line, x.stdout, x.stderr)
+		}
+	}
+}
+
+func TestOperatorCommands(t *testing.T) {
+	x := open(t)
+	x.ok("agent", "create", "boss", "--allow", "*", "--role=main")
+	x.ok("agent", "create", "--reports-to", "boss", "clerk", "--allow", "list_agents,agent_status", "--allow", "emergency_stop")
+	want := "" +
+		"ID     STATE   STOPPED  ROLE        REPORTS TO  ALLOWED                                  DENIED  KEYS  LAST USED\n" +
+		"boss   active  no       main                    *                                                0     \n" +
+		"clerk  active  no       specialist  boss        list_agents agent_status emergency_stop          0     \n"
+	if diff := cmp.Diff(want, x.ok("agent", "list")); diff != "" {
+		t.Errorf("agent list (-want +got):\n%s", diff)
+	}
+	x.ok("agent", "deny", "clerk", "emergency_stop")
+	if got := x.ok("agent", "explain", "clerk", "emergency_stop"); !strings.Contains(got, "agent deny clerk --remove emergency_stop") {
+		t.Errorf("agent explain: %s", got)
+	}
+	var key struct {
+		Key   string
+		KeyID string `json:"key_id"`
+	}
+	if err := json.Unmarshal([]byte(x.ok("--json", "key", "create", "clerk", "--scope", "*", "--expires", "1d")), &key); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(key.Key, "paw_test_") {
+		t.Errorf("key %q", key.Key)
+	}
+	if got := x.ok("key", "list", "clerk"); !strings.Contains(got, key.KeyID) || strings.Contains(got, key.Key) {
+		t.Errorf("key list: %s", got)
+	}
+	x.ok("key", "revoke", key.KeyID)
+	if got := x.ok("key", "list"); got != "no keys\n" {
+		t.Errorf("key list after revoking: %q", got)
+	}
+	x.ok("stop", "clerk", "--reason", "a loop")
+	if got := x.ok("status"); !strings.Contains(got, "reason=a loop") || !strings.Contains(got, "stopped_by=local:") {
+		t.Errorf("status: %s", got)
+	}
+	x.ok("resume", "clerk")
+	if got := x.ok("audit", "list", "--agent", "clerk", "--limit", "2"); !strings.Contains(got, "resume") || !strings.Contains(got, "there are more: --cursor ") {
+		t.Errorf("audit list: %s", got)
+	}
+}
+
+// Columns that no result has would be empty for ever.
+func TestColumns(t *testing.T) {
+	x := open(t)
+	x.ok("agent", "create", "boss")
+	x.ok("agent", "create", "bot", "--reports-to", "boss")
+	x.ok("key", "create", "bot", "--expires", "1d")
+	if _, err := postgrestest.Pool(t, configFromEnv(t)).Exec(t.Context(), `update api_keys set last_used_at = now()`); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range slices.Concat(agentRows(), keyRows(), auditRows()) {
+		if r.view.list == "" {
+			continue
+		}
+		var result map[string][]map[string]any
+		if err := json.Unmarshal([]byte(x.ok(append(strings.Fields(r.name), "--json")...)), &result); err != nil {
+			t.Fatal(err)
+		}
+		seen := map[string]bool{}
+		for _, line := range result[r.view.list] {
+			for member := range line {
+				seen[member] = true
+			}
+		}
+		for _, c := range r.view.columns {
+			if !seen[c.member] {
+				t.Errorf("%s: no result has %s: %v", r.name, c.member, result)
+			}
+		}
+	}
+}
+
+// Superiors come before those that report to them, whatever the order of the
+// files.
+func TestAgentImport(t *testing.T) {
+	x := open(t)
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	a := write("a.toml", "# clerk\n[agent]\nname = 'clerk'\nreports_to = 'lead'\ncolour = 'red'\n")
+	b := write("b.toml", "[agent]\nname = 'lead'\nreports_to = 'boss'\n")
+	c := write("c.toml", "[agent]\nname = 'boss'\n")
+	got := x.ok("agent", "import", a, b, c)
+	for _, part := range []string{"agent clerk created", "agent lead created", "agent boss created", "agent.colour (line 5): is no key", "every tool in DuDuClaw"} {
+		if !strings.Contains(got, part) {
+			t.Errorf("import does not say %q: %s", part, got)
+		}
+	}
+	if got := x.ok("agent", "export", "clerk"); got != "# clerk\n[agent]\nname = 'clerk'\nreports_to = 'lead'\ncolour = 'red'\n" {
+		t.Errorf("exported %q", got)
+	}
+	bad, orphan := write("bad.toml", "[agent\n"), write("orphan.toml", "[agent]\nname='orphan'\nreports_to='nobody'\n")
+	good := write("good.toml", "[agent]\nname='good'\n")
+	if status := x.run("agent", "import", bad, orphan, good, a); status != exitFailed {
+		t.Errorf("exit %d", status)
+	}
+	for _, part := range []string{"bad.toml: agent.toml: line 1", "orphan.toml: reports_to: no agent nobody", "a.toml: agent clerk exists"} {
+		if !strings.Contains(x.stderr, part) {
+			t.Errorf("the errors lack %q: %s", part, x.stderr)
+		}
+	}
+	if !strings.Contains(x.stdout, "agent good created") {
+		t.Errorf("one broken file keeps the others out: %s", x.stdout)
+	}
+	x.stdin = "[agent]\nname = 'good'\nrole = 'planner'\n"
+	if got := x.ok("agent", "import", "-", "--replace"); !strings.Contains(got, "agent good replaced") {
+		t.Errorf("from stdin: %s", got)
+	}
+}
+
+func TestPrintable(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"店員 🧾":               "店員 🧾",
+		"\x1b[31mred\x1b[0m": "·[31mred·[0m",
+		"a\nb\tc\u202ed":     "a·b·c·d",
+		"\u009b31m":          "·31m",
+	} {
+		if got := printable(in); got != want {
+			t.Errorf("printable(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestFlags_anywhere(t *testing.T) {
+	t.Parallel()
+	d := operator.Commands()[slices.IndexFunc(operator.Commands(), func(d tool.Definition) bool { return d.Name == "agent allow" })]
+	want := map[string]any{"agent_id": "bot", "patterns": []string{"a_b", "*"}, "remove": true}
+	for _, line := range []string{"--remove bot a_b *", "bot --remove a_b *", "bot a_b * --remove", "bot a_b --remove=true *", "--remove -- bot a_b *"} {
+		p, err := parse(d.Args, operandsOf("agent allow"), strings.Fields(line))
+		if err != nil {
+			t.Errorf("%s: %v", line, err)
+		}
+		if diff := cmp.Diff(want, p.args); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", line, diff)
+		}
+	}
+}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+
+	"pawgate/internal/settings"
+	"pawgate/local/server"
+)
+
+// serverCommands are the doors: the local server and the stdio shim.
+func serverCommands() []command {
+	return []command{
+		{name: "serve", about: "Serve MCP over HTTP on this machine, with every category in this process.",
+			detail:   "Without DATABASE_URL a private PostgreSQL cluster is started and shared with\nevery other pawgate of this user. The first start makes the agent default and\nshows its key, once.\n",
+			examples: []string{"serve"}, run: runServe},
+		{name: "mcp-server", usage: "[--agent NAME]", about: "Speak MCP on standard input and output, for Claude Code.",
+			detail:   "Acts as agent default of the local cluster, or as the agent named. With\nPAWGATE_URL and PAWGATE_KEY it is a bridge to a deployed router instead.\n",
+			examples: []string{"mcp-server", "mcp-server --agent researcher"}, run: runMCPServer},
+	}
+}
+
+func runServe(ctx context.Context, a *app, args []string) error {
+	if len(args) > 0 {
+		return wrongArguments("serve", args)
+	}
+	var s server.Settings
+	if err := settings.Load(ctx, &s); err != nil {
+		return err
+	}
+	a.logTo(s.LogLevel)
+	// Before the database is started: a busy port is the likelier mistake.
+	listener, err := net.Listen("tcp", s.Addr)
+	if err != nil {
+		return fmt.Errorf("listen on %s: %w; choose another with PAWGATE_ADDR", s.Addr, err)
+	}
+	defer listener.Close()
+	addr := listener.Addr().String()
+	if len(s.AllowedHosts) == 0 {
+		s.AllowedHosts = server.LoopbackHosts(addr)
+	}
+	local, err := server.Open(ctx, s, a.log)
+	if err != nil {
+		return err
+	}
+	defer local.Close()
+	welcome(a.stdout, addr, local.FirstKey)
+	return server.Serve(ctx, listener, local.Router)
+}
+
+// welcome tells how to connect.
+func welcome(w io.Writer, addr, key string) {
+	fmt.Fprintf(w, "pawgate serves MCP at http://%s/mcp\n", addr)
+	shown := "$PAWGATE_KEY"
+	if key != "" {
+		fmt.Fprintf(w, "\nThe first key, of agent default, shown this once:\n  %s\n", key)
+		shown = key
+	}
+	program, err := os.Executable()
+	if err != nil {
+		program = "pawgate"
+	}
+	fmt.Fprintf(w, "\nAdd it to Claude Code, over stdio or over HTTP:\n")
+	fmt.Fprintf(w, "  claude mcp add pawgate -- %s mcp-server\n", program)
+	fmt.Fprintf(w, "  claude mcp add --transport http pawgate http://%s/mcp --header \"Authorization: Bearer %s\"\n", addr, shown)
+	if key == "" {
+		fmt.Fprintf(w, "\nA new key: %s key create default\n", program)
+	}
+}
+
+// logTo sets the level of the log on stderr.
+func (a *app) logTo(level slog.Level) {
+	a.log = slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: level}))
+	slog.SetDefault(a.log)
+}
+
+func wrongArguments(command string, args []string) error {
+	for _, arg := range args {
+		if arg == "-h" || arg == "--help" || arg == "-help" {
+			return errHelp
+		}
+	}
+	return usagef("%s takes no %q; pawgate help %s tells more", command, args[0], command)
+}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/service/lambda"
+	"github.com/aws/aws-sdk-go-v2/service/lambda/types"
+
+	"pawgate/internal/operator"
+	"pawgate/internal/router"
+	"pawgate/internal/settings"
+)
+
+// stackSettings are what --stack reads from the environment, besides what the
+// AWS SDK reads by itself.
+type stackSettings struct {
+	AdminFunction string `envconfig:"PAWGATE_ADMIN_FUNCTION" desc:"function that --stack NAME invokes; unset: NAME-admin"`
+}
+
+// stackRunner sends commands to the admin function of a deployment (Lambda
+// API, Invoke). A command is sent once: repeating a lost one could make a
+// second key.
+func stackRunner(ctx context.Context, stack string) (runner, error) {
+	var s stackSettings
+	if err := settings.Load(ctx, &s); err != nil {
+		return nil, err
+	}
+	name := cmp.Or(s.AdminFunction, stack+"-admin")
+	client, err := router.NewInvoker(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, command string, args map[string]any) (json.RawMessage, error) {
+		encoded, err := json.Marshal(args)
+		if err != nil {
+			return nil, fmt.Errorf("encode arguments: %w", err)
+		}
+		payload, err := json.Marshal(operator.Request{Command: command, Args: encoded})
+		if err != nil {
+			return nil, fmt.Errorf("encode request: %w", err)
+		}
+		out, err := client.Invoke(ctx, &lambda.InvokeInput{FunctionName: &name, Payload: payload})
+		if err != nil {
+			return nil, invokeError(name, err)
+		}
+		return readResponse(name, out)
+	}, nil
+}
+
+func readResponse(name string, out *lambda.InvokeOutput) (json.RawMessage, error) {
+	if out.FunctionError != nil {
+		return nil, fmt.Errorf("function %s broke off (%s); its log in CloudWatch has the cause", name, *out.FunctionError)
+	}
+	var r operator.Response
+	if err := json.Unmarshal(out.Payload, &r); err != nil || r.Result == nil && r.Fault == nil {
+		return nil, fmt.Errorf("function %s did not answer like an admin function; is it one? PAWGATE_ADMIN_FUNCTION names another", name)
+	}
+	if r.Fault != nil {
+		return nil, asError(r.Fault)
+	}
+	return r.Result, nil
+}
+
+func invokeError(name string, err error) error {
+	var missing *types.ResourceNotFoundException
+	if errors.As(err, &missing) {
+		return fmt.Errorf("there is no function %s in this account and region; is the stack's name right? PAWGATE_ADMIN_FUNCTION names another function", name)
+	}
+	return fmt.Errorf("invoke %s: %w", name, err)
+}
