@@ -4,12 +4,14 @@
 package category
 
 import (
-	"context"
 	"time"
 
 	"pawgate/internal/category/agent"
 	"pawgate/internal/category/control"
-	// memory
+	"pawgate/internal/category/inference"
+	"pawgate/internal/category/memory"
+	"pawgate/internal/category/model"
+	"pawgate/internal/client/llama"
 	"pawgate/internal/postgres"
 	"pawgate/internal/tool"
 )
@@ -23,43 +25,43 @@ const (
 	Sidecar  Host = "sidecar"  // the long-running host
 )
 
-// Deps are what a process shares between its categories.
+// Deps are what a process shares between its categories, and the settings of
+// those that have some.
 type Deps struct {
-	DB  postgres.DB
-	Now func() time.Time
+	DB        postgres.DB
+	Now       func() time.Time
+	Models    *llama.Host
+	Inference inference.Settings
 }
 
-// Row is one category. Open may read the category's own settings from the
-// environment; it connects to nothing.
+// Row is one category. New does no I/O.
 type Row struct {
 	Name string
 	Host Host
-	Open func(context.Context, Deps) (tool.Category, error)
+	New  func(Deps) tool.Category
 }
 
 // Rows are all categories, in the order in which their tools are listed.
 func Rows() []Row {
 	return []Row{
-		// {"memory", Function, shared(memory.New)},
+		{"memory", Function, shared(memory.New)},
 		{"agent", Function, shared(agent.New)},
 		{"control", Function, shared(control.New)},
+		{"model", Sidecar, func(d Deps) tool.Category { return model.New(d.Models, d.Now) }},
+		{"inference", Sidecar, func(d Deps) tool.Category { return inference.New(d.DB, d.Models, d.Inference, d.Now) }},
 	}
 }
 
-// shared is the Open of a category that needs the database and the clock.
-func shared(open func(postgres.DB, func() time.Time) tool.Category) func(context.Context, Deps) (tool.Category, error) {
-	return func(_ context.Context, d Deps) (tool.Category, error) { return open(d.DB, d.Now), nil }
+// shared is a category that needs the database and the clock, as most do.
+func shared(open func(postgres.DB, func() time.Time) tool.Category) func(Deps) tool.Category {
+	return func(d Deps) tool.Category { return open(d.DB, d.Now) }
 }
 
-// OpenAll opens every category in this process.
-func OpenAll(ctx context.Context, d Deps) ([]tool.Category, error) {
+// All are the categories over the same dependencies.
+func All(d Deps) []tool.Category {
 	var all []tool.Category
 	for _, row := range Rows() {
-		c, err := row.Open(ctx, d)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, c)
+		all = append(all, row.New(d))
 	}
-	return all, nil
+	return all
 }

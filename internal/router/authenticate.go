@@ -42,7 +42,7 @@ func (r *Router) authenticate(ctx context.Context, w http.ResponseWriter, req *h
 	} else {
 		token, ok := bearer(req.Header)
 		if !ok {
-			r.unauthorized(ctx, w, m, "no_key")
+			r.unauthorized(ctx, w, m, door, "no_key")
 			return policy.Snapshot{}, door, false
 		}
 		sum := sha256.Sum256([]byte(token))
@@ -51,7 +51,7 @@ func (r *Router) authenticate(ctx context.Context, w http.ResponseWriter, req *h
 	snapshot, err := r.readSnapshot(ctx, agent, hash)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
-		r.unauthorized(ctx, w, m, "bad_key")
+		r.unauthorized(ctx, w, m, door, "bad_key")
 	case err != nil:
 		r.unavailable(ctx, w, m, err)
 	}
@@ -104,8 +104,8 @@ func (r *Router) readSnapshot(ctx context.Context, agent string, hash []byte) (p
 
 // unauthorized answers 401 alike for every cause and records the attempt
 // without any part of the key.
-func (r *Router) unauthorized(ctx context.Context, w http.ResponseWriter, m *message, reason string) {
-	row := auditRow{RequestID: requestID(ctx), Door: "http", Method: m.method, Tool: auditName(m), Decision: "refused", Reason: reason}
+func (r *Router) unauthorized(ctx context.Context, w http.ResponseWriter, m *message, door, reason string) {
+	row := auditRow{RequestID: requestID(ctx), Door: door, Method: m.method, Tool: auditName(m), Decision: "refused", Reason: reason}
 	if err := r.audit.write(ctx, row); err != nil {
 		r.unavailable(ctx, w, m, err)
 		return

@@ -57,6 +57,9 @@ func (a *app) serveStdio(ctx context.Context, options stdio.Options, agent strin
 		return err
 	}
 	defer local.Close()
+	if err := local.CheckAgent(ctx, agent); err != nil {
+		return err
+	}
 	if local.FirstKey != "" {
 		a.log.Info("the first agent was made; \"pawgate key create default\" makes a key for HTTP clients")
 	}

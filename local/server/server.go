@@ -18,6 +18,8 @@ import (
 
 	"pawgate/internal/catalog"
 	"pawgate/internal/category"
+	"pawgate/internal/category/inference"
+	"pawgate/internal/client/llama"
 	"pawgate/internal/operator"
 	"pawgate/internal/postgres"
 	"pawgate/internal/postgres/migrate"
@@ -29,8 +31,10 @@ import (
 // Settings are what the local programs read from their environment.
 type Settings struct {
 	router.Settings
-	Addr string `envconfig:"PAWGATE_ADDR" default:"127.0.0.1:8080" desc:"address that serve listens on"`
-	Data string `envconfig:"PAWGATE_DATA" desc:"folder of the private cluster; unset: a per-user folder"`
+	Addr      string `envconfig:"PAWGATE_ADDR" default:"127.0.0.1:8080" desc:"address that serve listens on"`
+	Data      string `envconfig:"PAWGATE_DATA" desc:"folder of the private cluster; unset: a per-user folder"`
+	Models    llama.Config
+	Inference inference.Settings
 }
 
 // localConns is how many connections serve may hold.
@@ -67,7 +71,7 @@ func (l *Local) open(ctx context.Context, s Settings, log *slog.Logger) error {
 		return fmt.Errorf("make the first agent: %w", err)
 	}
 	l.FirstKey = key
-	backends, err := l.backends(ctx, s)
+	backends, err := l.backends(s)
 	if err != nil {
 		return err
 	}
@@ -129,16 +133,15 @@ func Database(ctx context.Context, s Settings, log *slog.Logger) (url string, le
 
 // backends are the categories in this process, except those that the settings
 // place elsewhere.
-func (l *Local) backends(ctx context.Context, s Settings) (map[string]router.Backend, error) {
-	categories, err := category.OpenAll(ctx, category.Deps{DB: l.DB, Now: time.Now})
+func (l *Local) backends(s Settings) (map[string]router.Backend, error) {
+	models, err := llama.Open(s.Models)
 	if err != nil {
 		return nil, err
 	}
+	l.closers = append(l.closers, func() { _ = models.Close() })
 	backends := map[string]router.Backend{}
-	for _, c := range categories {
-		table := tool.Assemble(c)
-		l.closers = append(l.closers, table.Close)
-		backends[c.Name] = router.InProcess{Table: table}
+	for _, c := range category.All(category.Deps{DB: l.DB, Now: time.Now, Models: models, Inference: s.Inference}) {
+		backends[c.Name] = router.InProcess{Table: tool.Assemble(c)}
 	}
 	remote, err := s.RemoteBackends(l.DB)
 	if err != nil {
@@ -146,6 +149,20 @@ func (l *Local) backends(ctx context.Context, s Settings) (map[string]router.Bac
 	}
 	maps.Copy(backends, remote)
 	return backends, nil
+}
+
+// CheckAgent says clearly, before a client waits for an answer, that an agent
+// does not exist.
+func (l *Local) CheckAgent(ctx context.Context, agent string) error {
+	var exists bool
+	err := l.DB.QueryRow(ctx, `select exists (select from agents where id = $1 and state <> 'archived')`, agent).Scan(&exists)
+	switch {
+	case err != nil:
+		return fmt.Errorf("look for agent: %w", err)
+	case !exists:
+		return fmt.Errorf("no agent %s; pawgate agent list shows them, pawgate agent create makes one", agent)
+	}
+	return nil
 }
 
 // Close stops what Open started, the last first.
