@@ -177,7 +177,10 @@ func TestOperatorCommands(t *testing.T) {
 	if diff := cmp.Diff(want, x.ok("agent", "list")); diff != "" {
 		t.Errorf("agent list (-want +got):\n%s", diff)
 	}
-	x.ok("agent", "deny", "clerk", "emergency_stop")
+	if got := x.ok("agent", "deny", "clerk", "emergency_stop", "os_*"); !strings.Contains(got, "notes                    emergency_stop is allowed without effect") ||
+		!strings.Contains(got, "notes                    os_* matches no tool") {
+		t.Errorf("agent deny: %s", got)
+	}
 	if got := x.ok("agent", "explain", "clerk", "emergency_stop"); !strings.Contains(got, "agent deny clerk --remove emergency_stop") {
 		t.Errorf("agent explain: %s", got)
 	}

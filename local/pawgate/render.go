@@ -84,20 +84,34 @@ func (m members) get(name string) jsontext.Value {
 	return nil
 }
 
-// print writes one member a line; a list of objects gets a line for each.
+// print writes one member a line; a list of objects or sentences gets a line
+// for each.
 func (m members) print(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	for _, member := range m {
-		elements, nested := objects(member.value)
-		if !nested {
-			fmt.Fprintf(t, "%s\t%s\n", member.name, cell(member.value))
-			continue
-		}
-		for _, element := range elements {
-			fmt.Fprintf(t, "%s\t%s\n", member.name, element.line())
+		for _, line := range member.lines() {
+			fmt.Fprintf(t, "%s\t%s\n", member.name, line)
 		}
 	}
 	return t.Flush()
+}
+
+func (m member) lines() []string {
+	var lines []string
+	if elements, nested := objects(m.value); nested {
+		for _, element := range elements {
+			lines = append(lines, element.line())
+		}
+		return lines
+	}
+	var sentences []string
+	if json.Unmarshal(m.value, &sentences) == nil && strings.Contains(strings.Join(sentences, ""), " ") {
+		for _, sentence := range sentences {
+			lines = append(lines, printable(sentence))
+		}
+		return lines
+	}
+	return []string{cell(m.value)}
 }
 
 // line is a nested object on one line.
