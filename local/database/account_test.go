@@ -45,6 +45,22 @@ func TestOrdinaryUser(t *testing.T) {
 	wantDown(t, dir)
 }
 
+// Installing a package brings an account postgres; the data stays whose it was.
+func TestOwnerOfDataStays(t *testing.T) {
+	t.Parallel()
+	as := nobody(t)
+	dir := seededDir(t)
+	out, err := exec.Command("chown", "-R", "65534:65534", homeOf(dir).data()).CombinedOutput()
+	if err != nil {
+		t.Fatalf("chown: %v: %s", err, out)
+	}
+	startHere(t, dir)
+	proc, ok := describe(serverPID(t, dir))
+	if !ok || proc.uid != as.Uid {
+		t.Errorf("server runs as user %d, want %d", proc.uid, as.Uid)
+	}
+}
+
 func TestRootGivesUpItsRights(t *testing.T) {
 	t.Parallel()
 	nobody(t)

@@ -108,10 +108,7 @@ func (c *Cluster) join(ctx context.Context) (err error) {
 	if err := c.members.wait(ctx, syscall.LOCK_SH); err != nil {
 		return fmt.Errorf("join database: %w", err)
 	}
-	if err := c.server.run(ctx); err != nil {
-		return err
-	}
-	return c.server.ensureDatabase(ctx)
+	return c.server.up(ctx)
 }
 
 // URL is for connecting as the owner of the database "pawgate", with its password in it. It stays the same while the
@@ -194,10 +191,7 @@ func (c *Cluster) restart(ctx context.Context) error {
 	}
 	defer c.control.unlock()
 	again := c.server // A copy: URL may be asked meanwhile.
-	if err := again.run(ctx); err != nil {
-		return err
-	}
-	if err := again.ensureDatabase(ctx); err != nil {
+	if err := again.up(ctx); err != nil {
 		return err
 	}
 	c.mu.Lock()

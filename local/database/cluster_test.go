@@ -6,6 +6,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -64,13 +65,15 @@ func TestSettings(t *testing.T) {
 	check(t, err)
 	t.Cleanup(func() { _ = c.Close(context.Background()) })
 	for name, want := range map[string]string{
-		"fsync": "on", "max_connections": "200", "TimeZone": "UTC", "server_encoding": "UTF8", "lc_ctype": "C.UTF-8",
-		"lc_collate": "C", "listen_addresses": "", "password_encryption": "scram-sha-256", "is_superuser": "off",
+		"fsync": "on", "max_connections": "200", "TimeZone": "UTC", "server_encoding": "UTF8", "listen_addresses": "", "password_encryption": "scram-sha-256", "is_superuser": "off",
 		"data_checksums": "on",
 	} {
 		if got := query[string](t, c.URL(), "SELECT current_setting('"+name+"')"); got != want {
 			t.Errorf("%s is %q, want %q", name, got, want)
 		}
+	}
+	if got := query[string](t, c.URL(), "SELECT datcollate || ' ' || datctype FROM pg_database WHERE datname = current_database()"); runtime.GOOS == "linux" && got != "C C.UTF-8" {
+		t.Errorf("collation and character type are %q, want C and C.UTF-8", got)
 	}
 	execute(t, c.URL(), "CREATE EXTENSION pg_trgm")
 	if n := query[int](t, c.URL(), "SELECT cardinality(show_trgm('資料備份'))"); n < 3 {
@@ -98,9 +101,7 @@ func TestTenAtOnce(t *testing.T) {
 		check(t, p.stdin.Close())
 	}
 	for _, p := range all {
-		if err := p.cmd.Wait(); err != nil {
-			t.Errorf("leave: %v", err)
-		}
+		p.finish()
 	}
 	wantDown(t, dir)
 }

@@ -6,8 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
-	"os"
+	"net"
+	"os/exec"
+	"strings"
 	"syscall"
 	"time"
 
@@ -32,6 +35,34 @@ type server struct {
 	log  *slog.Logger
 	pass secret
 	at   endpoint // where it was last seen listening; zero before
+}
+
+// up makes the server run with the database in it, and begins again when it is killed on the way.
+func (s *server) up(ctx context.Context) (err error) {
+	for range 5 {
+		if err = s.run(ctx); err == nil {
+			err = s.ensureDatabase(ctx)
+		}
+		if err == nil || !died(err) || ctx.Err() != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// died reports whether an error is that of a server, or initdb, that went away, rather than one that comes again.
+func died(err error) bool {
+	var said *pgconn.PgError
+	if errors.As(err, &said) {
+		return strings.HasPrefix(said.Code, "57P") // operator_intervention: shut down, crashed, not yet up
+	}
+	var ended *exec.ExitError
+	if errors.As(err, &ended) {
+		return ended.ExitCode() == -1 // by a signal
+	}
+	var connecting *pgconn.ConnectError
+	var broken *net.OpError
+	return errors.As(err, &connecting) || errors.As(err, &broken) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 // run makes the server accept connections, whatever state it is in.
@@ -59,7 +90,7 @@ func (s *server) run(ctx context.Context) error {
 			}
 		case stopping:
 			if waited >= stoppingPatience {
-				s.home.signal(syscall.SIGINT)
+				s.home.signal(politeness(waited))
 			}
 		}
 		if err := sleep(ctx, poll); err != nil {
@@ -80,105 +111,6 @@ func (s *server) answers(ctx context.Context, at endpoint) bool {
 	}
 	var said *pgconn.PgError
 	return errors.As(err, &said) && said.Code != "57P03"
-}
-
-// start makes the data if need be and starts the server; no process of it lives.
-func (s *server) start(ctx context.Context) error {
-	if err := s.home.prepare(); err != nil {
-		return err
-	}
-	pg, err := findBinaries(ctx, s.home, s.site, s.log)
-	if err != nil {
-		return err
-	}
-	if err := s.ensureData(ctx, pg); err != nil {
-		return err
-	}
-	if err := s.home.clearStale(); err != nil {
-		return err
-	}
-	s.home.pruneLogs()
-	if err := s.listen(ctx, pg); err != nil {
-		return err
-	}
-	s.log.Debug("database server started", "dir", s.home.dir, "postgres", pg.major)
-	return nil
-}
-
-// listen launches the server at its socket, or at a port, once more if another program took that in between.
-func (s *server) listen(ctx context.Context, pg binaries) (err error) {
-	at := s.home.endpoint()
-	for range 3 {
-		if at.socket == "" {
-			if at.port, err = s.home.choosePort(ctx, s.at.port); err != nil {
-				return err
-			}
-		}
-		if err = s.launch(ctx, pg, at); err == nil || at.socket != "" || portFree(at.port) {
-			break
-		}
-	}
-	if err != nil {
-		return err
-	}
-	if s.at.port != 0 && s.at.port != at.port {
-		s.log.Warn("the database's port was taken while it was down; connection pools made before will not find it", "port", at.port)
-	}
-	s.at = at
-	return nil
-}
-
-// launch starts the program and waits until it accepts connections or ends.
-func (s *server) launch(ctx context.Context, pg binaries, at endpoint) error {
-	guard, err := s.home.lockServer(ctx)
-	if err != nil {
-		return err
-	}
-	defer guard.close() // The server keeps the lock through its own copy of the descriptor.
-	said, err := os.OpenFile(s.home.path("start.log"), os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NOFOLLOW, 0o600)
-	if err != nil {
-		return fmt.Errorf("start PostgreSQL: %w", err)
-	}
-	defer said.Close()
-	args := append([]string{"-D", s.home.data()}, s.home.settings(at)...)
-	if s.site.hasty {
-		args = append(args, "-c", "fsync=off")
-	}
-	// Not ctx: the server outlives this call and this process.
-	cmd := s.home.who.command(context.WithoutCancel(ctx), pg.program("postgres"), args...)
-	cmd.Stdout, cmd.Stderr = said, said
-	cmd.ExtraFiles = []*os.File{guard.file}
-	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("start PostgreSQL: %w", err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }() // For as long as both live: a dead child nobody waits for stays listed.
-	for {
-		select {
-		case err := <-ended:
-			return fmt.Errorf("start PostgreSQL: it ended at once: %w%s", err, s.home.tail())
-		case <-ctx.Done():
-			return fmt.Errorf("wait for PostgreSQL: %w%s", context.Cause(ctx), s.home.tail())
-		case <-time.After(poll):
-		}
-		if p, ok := s.home.readPidfile(); ok && p.pid == cmd.Process.Pid && p.status == "ready" && s.answers(ctx, at) {
-			return nil
-		}
-	}
-}
-
-// lockServer takes the lock that a server or initdb will inherit. Only participants that look at it for an instant
-// can be in the way.
-func (h home) lockServer(ctx context.Context) (lock, error) {
-	l, err := openLock(h.path("lock.server"))
-	if err != nil {
-		return lock{}, err
-	}
-	if err := l.wait(ctx, syscall.LOCK_EX); err != nil {
-		l.close()
-		return lock{}, fmt.Errorf("lock server: %w", err)
-	}
-	return l, nil
 }
 
 // stop ends the server and waits until its last process is gone.
