@@ -5,7 +5,6 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -32,9 +31,9 @@ var (
 // whole, so a memory with one rare term of the query is always ranked; of
 // common terms only the heaviest postings are.
 const (
-	totalDepth   = 16000 // postings, all terms together
+	totalDepth   = 12000 // postings, all terms together
 	leastDepth   = 200   // of a term
-	mostDepth    = 2000
+	mostDepth    = 1500
 	scanDepth    = 20000 // postings looked at behind a filter, of a term
 	sampleRate   = 64    // as in the index memory_terms_sample
 	sampleDepth  = 4000  // counted of a term's sample
@@ -171,15 +170,15 @@ func (r shownRow) found() found {
 }
 
 func (m memory) readPostings(ctx context.Context, agent string, f filterArgs, q *question) error {
-	numbers := q.numbers()
+	asked := q.terms()
 	args := pgx.StrictNamedArgs{}
 	sql := postingsSQL
 	if !f.none() {
 		sql, args = postingsFilteredSQL, f.named(agent)
 		args["scan_depth"] = scanDepth
 	}
-	args["terms"] = numbers
-	args["depth"] = max(leastDepth, min(mostDepth, totalDepth/len(numbers)))
+	args["terms"] = asked
+	args["depth"] = max(leastDepth, min(mostDepth, totalDepth/len(asked)))
 	args["sample_depth"] = sampleDepth
 	rows, err := postgres.All[posting](ctx, m.db, sql, args)
 	if err != nil {
@@ -187,16 +186,4 @@ func (m memory) readPostings(ctx context.Context, agent string, f filterArgs, q 
 	}
 	q.read(rows, args["depth"].(int))
 	return nil
-}
-
-// numbers are the different terms asked for, and the term of every memory.
-func (q *question) numbers() []int64 {
-	numbers := []int64{q.any}
-	for _, n := range q.needs {
-		for _, alt := range n.any {
-			numbers = append(numbers, alt.term)
-		}
-	}
-	slices.Sort(numbers)
-	return slices.Compact(numbers)
 }
