@@ -8,6 +8,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"net/url"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -63,12 +64,19 @@ func (r *Router) guardHost(next http.Handler) http.Handler {
 		switch origin := req.Header.Get("Origin"); {
 		case len(r.AllowedHosts) > 0 && !hostAllowed(r.AllowedHosts, req.Host):
 			writeError(w, http.StatusForbidden, "host_not_allowed", "this Host is not served; the operator sets PAWGATE_ALLOWED_HOSTS")
-		case len(req.Header.Values("Origin")) > 0 && !slices.Contains(r.AllowedOrigins, origin):
+		case len(req.Header.Values("Origin")) > 0 && !slices.Contains(r.AllowedOrigins, origin) && !r.sameOrigin(req, origin):
 			writeError(w, http.StatusForbidden, "origin_not_allowed", "this Origin may not call; the operator sets PAWGATE_ALLOWED_ORIGINS")
 		default:
 			next.ServeHTTP(w, req)
 		}
 	})
+}
+
+// sameOrigin: a page that this very host served, under a name that is allowed
+// by list. Without a list the name proves nothing: it may have been rebound.
+func (r *Router) sameOrigin(req *http.Request, origin string) bool {
+	u, err := url.Parse(origin)
+	return err == nil && len(r.AllowedHosts) > 0 && u.Host != "" && strings.EqualFold(u.Host, req.Host)
 }
 
 // hostAllowed compares with and without the port.

@@ -206,6 +206,12 @@ func TestHosts(t *testing.T) {
 			t.Errorf("Host %s: HTTP %d, want %d", host, r.Status, status)
 		}
 	}
+	for origin, status := range map[string]int{"http://localhost:8080": 200, "http://localhost:9999": 403, "http://evil.example": 403, "null": 403} {
+		r := g.post(`{"jsonrpc":"2.0","id":1,"method":"ping"}`, func(r *http.Request) { r.Host = "localhost:8080"; r.Header.Set("Origin", origin) })
+		if r.Status != status {
+			t.Errorf("Origin %s: HTTP %d, want %d", origin, r.Status, status)
+		}
+	}
 }
 
 // TestDeadline: LAM-11: the answer comes before the gateway's own end.
