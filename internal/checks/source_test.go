@@ -93,7 +93,7 @@ var forbidden = []struct {
 	call   *regexp.Regexp
 	why    string
 }{
-	{"internal/", regexp.MustCompile(`^internal/(settings|e2e|postgres/postgrestest|client|checks)/`), regexp.MustCompile(`\bos\.(Getenv|LookupEnv|Environ)\(`),
+	{"internal/", regexp.MustCompile(`^internal/(settings|e2e|bench|postgres/postgrestest|client|checks)/`), regexp.MustCompile(`\bos\.(Getenv|LookupEnv|Environ)\(`),
 		"settings are read through package settings, in one place"},
 	{"internal/", regexp.MustCompile(`^internal/e2e/`), regexp.MustCompile(`\bfmt\.Print(f|ln)?\(`), "stdout belongs to the protocol"},
 	{"local/stdio/", nil, regexp.MustCompile(`os\.Stdout|fmt\.Print(f|ln)?\(`), "stdout belongs to the protocol, through Options.Out"},

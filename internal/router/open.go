@@ -23,7 +23,8 @@ type Settings struct {
 	Functions      map[string]string `ignored:"true" prefix:"PAWGATE_FUNCTION_" desc:"name or ARN of a category's Lambda function, as PAWGATE_FUNCTION_MEMORY"`
 	SidecarURL     string            `envconfig:"PAWGATE_SIDECAR_URL" desc:"sidecar host that serves model, inference and llamafile"`
 	AssertionKey   string            `envconfig:"PAWGATE_ASSERTION_KEY" desc:"signs calls to functions and the sidecar (base64, Ed25519 seed)"`
-	LogLevel       slog.Level        `envconfig:"PAWGATE_LOG_LEVEL" default:"INFO" desc:"DEBUG, INFO, WARN or ERROR"`
+	AWS            AWS
+	LogLevel       slog.Level `envconfig:"PAWGATE_LOG_LEVEL" default:"INFO" desc:"DEBUG, INFO, WARN or ERROR"`
 }
 
 // SidecarCategories are served by the sidecar host when one is configured.
@@ -42,7 +43,7 @@ func (s Settings) RemoteBackends(db postgres.DB) (map[string]Backend, error) {
 		return nil, fmt.Errorf("PAWGATE_ASSERTION_KEY: %w", err)
 	}
 	signer := caller.NewSigner(key, time.Now)
-	client := sync.OnceValues(func() (Invoker, error) { return NewInvoker(context.Background()) })
+	client := sync.OnceValues(func() (Invoker, error) { return NewInvoker(s.AWS) })
 	for category, name := range s.Functions {
 		backends[category] = Function{Client: client, Name: name, Signer: signer, Now: time.Now}
 	}

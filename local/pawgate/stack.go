@@ -7,11 +7,12 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/lambda/types"
 
 	"pawgate/internal/operator"
-	"pawgate/internal/router"
 	"pawgate/internal/settings"
 )
 
@@ -30,10 +31,11 @@ func stackRunner(ctx context.Context, stack string) (runner, error) {
 		return nil, err
 	}
 	name := cmp.Or(s.AdminFunction, stack+"-admin")
-	client, err := router.NewInvoker(ctx)
+	cfg, err := config.LoadDefaultConfig(ctx) // an operator may have profiles and SSO, unlike a function
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read AWS configuration: %w", err)
 	}
+	client := lambda.NewFromConfig(cfg, func(o *lambda.Options) { o.Retryer = aws.NopRetryer{} })
 	return func(ctx context.Context, command string, args map[string]any) (json.RawMessage, error) {
 		encoded, err := json.Marshal(args)
 		if err != nil {
