@@ -26,6 +26,7 @@ var errHelp = errors.New("help wanted")
 func commands() []command {
 	return slices.Concat(
 		serverCommands(),
+		sidecarCommands(),
 		operatorCommands(),
 		[]command{
 			{name: "help", usage: "[COMMAND]", about: "Show the commands and settings, or one command.", run: runHelp},

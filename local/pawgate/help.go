@@ -15,7 +15,9 @@ import (
 )
 
 // configs are the structs whose fields are the settings that help lists.
-func configs() []any { return []any{server.Settings{}, bridgeSettings{}, stackSettings{}} }
+func configs() []any {
+	return []any{server.Settings{}, bridgeSettings{}, stackSettings{}, sidecarSettings{}.Sidecar}
+}
 
 func runHelp(_ context.Context, a *app, args []string) error {
 	if len(args) == 0 {

@@ -22,6 +22,7 @@ import (
 	"pawgate/internal/client/llama"
 	"pawgate/internal/postgres"
 	"pawgate/internal/serve"
+	"pawgate/internal/tool"
 )
 
 // Config is what the sidecar reads from its environment.
@@ -48,6 +49,16 @@ const (
 
 // sidecarConns is how many connections the sidecar may hold.
 const sidecarConns = 8
+
+// Check says what is wrong with the settings that need nothing else to be
+// looked at: address, certificate and key.
+func (cfg Config) Check() error {
+	if _, err := cfg.security(); err != nil {
+		return err
+	}
+	_, err := serve.NewHost(tool.Category{}, serve.Config{PublicKey: cfg.Serve.PublicKey}, time.Now)
+	return err
+}
 
 // Run serves until ctx ends, lets running calls finish, and stops what it
 // started. ready, if not nil, is told the address once calls are answered.

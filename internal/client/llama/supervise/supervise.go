@@ -151,7 +151,11 @@ func (s *Supervisor) Close() error {
 		})
 	}
 	all.Wait()
-	if err := s.members.release(); err != nil || last {
+	if last {
+		s.sweep() // what another left a moment ago
+		return s.members.release()
+	}
+	if err := s.members.release(); err != nil {
 		return err
 	}
 	// Two that close at the same time each see the other. The last lock
