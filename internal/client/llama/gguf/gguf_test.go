@@ -29,18 +29,14 @@ func TestRead(t *testing.T) {
 	}{
 		{"tiny", gguftest.Tiny(), gguf.Header{Architecture: "llama", Name: "Tiny", Quantisation: "Q8_0", Parameters: 64*32 + 64,
 			ContextLength: 2048, Layers: 4, CacheBytesPerToken: 4 * 2 * (16 + 16) * 2, WeightBytes: 2176 + 256, ChatTemplate: true}},
-		{"heads_by_layer_and_their_width", gguftest.File([]gguftest.Key{
-			{"general.architecture", "gemma3"}, {"gemma3.block_count", uint32(3)}, {"gemma3.attention.head_count_kv", []uint32{1, 2, 1}},
-			{"gemma3.attention.key_length", uint32(256)}, {"gemma3.attention.value_length", uint32(128)}, {"gemma3.context_length", uint64(32768)},
-		}, []gguftest.Tensor{{"a", 12, []uint64{256, 2}, 288}}), gguf.Header{Architecture: "gemma3", Quantisation: "Q4_K", Parameters: 512,
+		{"heads_by_layer_and_their_width", gguftest.File(gguftest.Keys("general.architecture", "gemma3", "gemma3.block_count", uint32(3), "gemma3.attention.head_count_kv", []uint32{1, 2, 1}, "gemma3.attention.key_length", uint32(256), "gemma3.attention.value_length", uint32(128), "gemma3.context_length", uint64(32768)), []gguftest.Tensor{gguftest.T("a", 12, []uint64{256, 2}, 288)}), gguf.Header{Architecture: "gemma3", Quantisation: "Q4_K", Parameters: 512,
 			ContextLength: 32768, Layers: 3, CacheBytesPerToken: 4 * (256 + 128) * 2, WeightBytes: 288}},
-		{"embedding_model", gguftest.File([]gguftest.Key{{"general.architecture", "bert"}, {"bert.pooling_type", uint32(2)}}, nil),
+		{"embedding_model", gguftest.File(gguftest.Keys("general.architecture", "bert", "bert.pooling_type", uint32(2)), nil),
 			gguf.Header{Architecture: "bert", Embedding: true}},
-		{"long_template_is_only_noted", gguftest.File([]gguftest.Key{{"tokenizer.chat_template", strings.Repeat("x", 1<<17)}, {"split.count", uint32(3)}}, nil),
+		{"long_template_is_only_noted", gguftest.File(gguftest.Keys("tokenizer.chat_template", strings.Repeat("x", 1<<17), "split.count", uint32(3)), nil),
 			gguf.Header{ChatTemplate: true, Parts: 3}},
-		{"type_of_the_future", gguftest.File(nil, []gguftest.Tensor{{"a", 99, []uint64{8}, 32}}), gguf.Header{Parameters: 8}},
-		{"nonsense_numbers", gguftest.File([]gguftest.Key{{"general.architecture", "x"}, {"x.block_count", uint32(math.MaxUint32)},
-			{"x.attention.head_count", uint32(math.MaxUint32)}, {"x.embedding_length", uint64(math.MaxUint64)}}, nil),
+		{"type_of_the_future", gguftest.File(nil, []gguftest.Tensor{gguftest.T("a", 99, []uint64{8}, 32)}), gguf.Header{Parameters: 8}},
+		{"nonsense_numbers", gguftest.File(gguftest.Keys("general.architecture", "x", "x.block_count", uint32(math.MaxUint32), "x.attention.head_count", uint32(math.MaxUint32), "x.embedding_length", uint64(math.MaxUint64)), nil),
 			gguf.Header{Architecture: "x", Layers: math.MaxUint32}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -81,8 +77,8 @@ func TestRead_refuses(t *testing.T) {
 		{"INF-10_tensors_signed", patch(8, math.MaxInt64), "tensors, more than it can hold"},
 		{"INF-10_keys", patch(16, 1<<40), "keys, more than it can hold"},
 		{"INF-10_key_length", patch(24, 1<<62), "more than it can hold"},
-		{"INF-10_tensor_size", gguftest.File(nil, []gguftest.Tensor{{"a", 0, []uint64{1 << 40, 1 << 40}, 32}}), "larger than any file"},
-		{"INF-10_dimensions", gguftest.File(nil, []gguftest.Tensor{{"a", 0, make([]uint64, 5), 32}}), "5 dimensions"},
+		{"INF-10_tensor_size", gguftest.File(nil, []gguftest.Tensor{gguftest.T("a", 0, []uint64{1 << 40, 1 << 40}, 32)}), "larger than any file"},
+		{"INF-10_dimensions", gguftest.File(nil, []gguftest.Tensor{gguftest.T("a", 0, make([]uint64, 5), 32)}), "5 dimensions"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -96,7 +92,7 @@ func TestRead_refuses(t *testing.T) {
 
 // An array that claims more elements than memory, in a file of a few bytes.
 func TestRead_INF_10_bounded_memory(t *testing.T) {
-	file := gguftest.File([]gguftest.Key{{"tokens", []string{}}}, nil)
+	file := gguftest.File(gguftest.Keys("tokens", []string{}), nil)
 	at := bytes.Index(file, []byte("tokens")) + len("tokens") + 8 // after the types
 	for _, n := range []uint64{1 << 31, 1 << 62, math.MaxUint64} {
 		binary.LittleEndian.PutUint64(file[at:], n)
@@ -141,7 +137,7 @@ func TestRead_real_model(t *testing.T) {
 func FuzzRead(f *testing.F) {
 	f.Add(gguftest.Tiny())
 	f.Add(patch(8, 1<<33))
-	f.Add(gguftest.File([]gguftest.Key{{"a", []string{"b"}}, {"c", true}, {"d", float32(1)}}, nil))
+	f.Add(gguftest.File(gguftest.Keys("a", []string{"b"}, "c", true, "d", float32(1)), nil))
 	f.Fuzz(func(t *testing.T, file []byte) {
 		if h, err := read(file); err == nil && (h.Parameters < 0 || h.WeightBytes < 0 || h.CacheBytesPerToken < 0) {
 			t.Errorf("negative: %+v", h)

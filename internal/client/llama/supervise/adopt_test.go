@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"pawgate/internal/client/llama/llamatest"
 	"pawgate/internal/client/llama/supervise"
 )
 
@@ -40,7 +41,7 @@ func killed(t *testing.T, dir, mode string) {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(self, "-test.run=TestHelperSupervisor$")
-	cmd.Env = append(os.Environ(), "SUPERVISE_DIR="+dir, "SUPERVISE_PROGRAM="+program(t, shebang, mode))
+	cmd.Env = append(os.Environ(), "SUPERVISE_DIR="+dir, "SUPERVISE_PROGRAM="+llamatest.Program(t, llamatest.Shebang, mode))
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +156,7 @@ func TestShared(t *testing.T) {
 	t.Parallel()
 	cfg := config(t)
 	first, second := open(t, cfg), open(t, cfg)
-	sp := spec("a", program(t, shebang, "load:200ms"))
+	sp := spec("a", llamatest.Program(t, llamatest.Shebang, "load:200ms"))
 	start(t, first, sp)
 	if v := start(t, second, sp); v.State != supervise.Ready {
 		t.Errorf("joined: %+v", v)

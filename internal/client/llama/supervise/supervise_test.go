@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"pawgate/internal/client/llama/llamatest"
 	"pawgate/internal/client/llama/supervise"
 	"pawgate/internal/fault"
 )
@@ -103,7 +104,7 @@ func TestStart_lives_and_stops(t *testing.T) {
 	t.Parallel()
 	cfg := config(t)
 	s := open(t, cfg)
-	v := start(t, s, spec("a", program(t, shebang, "ok"), "-m", "x"))
+	v := start(t, s, spec("a", llamatest.Program(t, llamatest.Shebang, "ok"), "-m", "x"))
 	if v.State != supervise.Ready || v.Failure != nil {
 		t.Fatalf("got %+v", v)
 	}
@@ -147,7 +148,7 @@ func TestStart_fails_with_a_reason(t *testing.T) {
 		return write(t, b[:min(len(b), 1<<20)], 0o755)
 	}
 	fakes := func(mode string) func(*testing.T) string {
-		return func(t *testing.T) string { return program(t, shebang, mode) }
+		return func(t *testing.T) string { return llamatest.Program(t, llamatest.Shebang, mode) }
 	}
 	for _, c := range []struct {
 		name    string
@@ -208,7 +209,7 @@ func write(t *testing.T, content []byte, mode os.FileMode) string {
 func TestStart_shows_last_lines_of_the_log(t *testing.T) {
 	t.Parallel()
 	s := open(t, config(t))
-	v := start(t, s, spec("a", program(t, shebang, "exit:loading /home/alice/models/x.gguf\nopen '/var/lib/pawgate/y.gguf': no\x1b[0m idea")))
+	v := start(t, s, spec("a", llamatest.Program(t, llamatest.Shebang, "exit:loading /home/alice/models/x.gguf\nopen '/var/lib/pawgate/y.gguf': no\x1b[0m idea")))
 	want := []string{"loading x.gguf", "open 'y.gguf': no idea"}
 	if diff := cmp.Diff(want, v.Failure.Log); diff != "" {
 		t.Errorf("INF-14 log (-want +got):\n%s", diff)
@@ -219,7 +220,7 @@ func TestStart_shows_last_lines_of_the_log(t *testing.T) {
 func TestStart_INF_06_without_APE_loader(t *testing.T) {
 	t.Parallel()
 	s := open(t, config(t))
-	v := start(t, s, spec("a", program(t, ape, "ok")))
+	v := start(t, s, spec("a", llamatest.Program(t, llamatest.APE, "ok")))
 	if v.State != supervise.Ready || !strings.Contains(v.Note, "APE loader") {
 		t.Errorf("got %+v %+v", v, v.Failure)
 	}
@@ -239,7 +240,7 @@ func TestStart_M_103_binfmt_takes_the_file(t *testing.T) {
 			t.Parallel()
 			cfg := config(t)
 			cfg.StartTimeout, cfg.Root = 500*time.Millisecond, root
-			v := start(t, open(t, cfg), spec("a", program(t, ape, "hang")))
+			v := start(t, open(t, cfg), spec("a", llamatest.Program(t, llamatest.APE, "hang")))
 			if v.Failure == nil || v.Failure.Reason != supervise.StartTimeout || !strings.Contains(v.Failure.Advice, name) {
 				t.Errorf("got %+v, want advice on %s", v.Failure, name)
 			}
@@ -255,7 +256,7 @@ func TestStart_INF_09_identity(t *testing.T) {
 	t.Parallel()
 	cfg := config(t)
 	cfg.StartTimeout = 500 * time.Millisecond
-	if v := start(t, open(t, cfg), spec("a", program(t, shebang, "open"))); v.State != supervise.Failed {
+	if v := start(t, open(t, cfg), spec("a", llamatest.Program(t, llamatest.Shebang, "open"))); v.State != supervise.Failed {
 		t.Errorf("a server that answers without the key is taken for ours: %+v", v)
 	}
 }
@@ -263,7 +264,7 @@ func TestStart_INF_09_identity(t *testing.T) {
 func TestStart_INF_09_port_taken_once(t *testing.T) {
 	t.Parallel()
 	s := open(t, config(t))
-	v := start(t, s, spec("a", program(t, shebang, "port_once:"+filepath.Join(t.TempDir(), "mark"))))
+	v := start(t, s, spec("a", llamatest.Program(t, llamatest.Shebang, "port_once:"+filepath.Join(t.TempDir(), "mark"))))
 	if v.State != supervise.Ready {
 		t.Errorf("got %+v %+v", v, v.Failure)
 	}
@@ -274,7 +275,7 @@ func TestStart_B_68_one_at_a_time(t *testing.T) {
 	t.Parallel()
 	cfg := config(t)
 	s := open(t, cfg)
-	sp := spec("a", program(t, shebang, "load:300ms"))
+	sp := spec("a", llamatest.Program(t, llamatest.Shebang, "load:300ms"))
 	var all sync.WaitGroup
 	for range 10 {
 		all.Go(func() {
@@ -306,7 +307,7 @@ func TestStart_returns_while_loading(t *testing.T) {
 	s := open(t, config(t))
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	v, err := s.Start(ctx, spec("a", program(t, shebang, "load:400ms")))
+	v, err := s.Start(ctx, spec("a", llamatest.Program(t, llamatest.Shebang, "load:400ms")))
 	if err != nil || v.State != supervise.Starting {
 		t.Fatalf("got %+v, %v", v, err)
 	}
@@ -324,10 +325,10 @@ func TestStart_M_106_capacity(t *testing.T) {
 	s := open(t, cfg)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if _, err := s.Start(ctx, spec("slow", program(t, shebang, "load:500ms"))); err != nil {
+	if _, err := s.Start(ctx, spec("slow", llamatest.Program(t, llamatest.Shebang, "load:500ms"))); err != nil {
 		t.Fatal(err)
 	}
-	next := spec("next", program(t, shebang, "ok"))
+	next := spec("next", llamatest.Program(t, llamatest.Shebang, "ok"))
 	if _, err := s.Start(t.Context(), next); reason(err) != fault.Conflict {
 		t.Fatalf("while the first is loading: %v", err)
 	}
@@ -348,7 +349,7 @@ func TestStart_M_106_capacity(t *testing.T) {
 func TestIdle(t *testing.T) {
 	t.Parallel()
 	s := open(t, config(t))
-	sp := spec("a", program(t, shebang, "ok"))
+	sp := spec("a", llamatest.Program(t, llamatest.Shebang, "ok"))
 	sp.TTL = 300 * time.Millisecond
 	start(t, s, sp)
 	lease, err := s.Lease("")
@@ -378,7 +379,7 @@ func TestCrash_INF_08_fifty_times(t *testing.T) {
 		return time.Millisecond
 	}
 	s := open(t, cfg)
-	start(t, s, spec("a", program(t, shebang, "crash:60ms")))
+	start(t, s, spec("a", llamatest.Program(t, llamatest.Shebang, "crash:60ms")))
 	until(t, "given up", func() bool { return state(s, "a") == supervise.Failed })
 	v := s.List()[0]
 	if v.Failure.Reason != supervise.Crashed || v.Restarts != 50 || len(pauses) != 50 || pauses[49] != 49 {
@@ -393,7 +394,7 @@ func TestCrash_INF_08_fifty_times(t *testing.T) {
 func TestCrash_recovers(t *testing.T) {
 	t.Parallel()
 	s := open(t, config(t))
-	start(t, s, spec("a", program(t, shebang, "ok")))
+	start(t, s, spec("a", llamatest.Program(t, llamatest.Shebang, "ok")))
 	lease, err := s.Lease("a")
 	if err != nil {
 		t.Fatal(err)
@@ -418,7 +419,7 @@ func TestStop_stubborn_and_with_children(t *testing.T) {
 			cfg := config(t)
 			cfg.StopTimeout = 200 * time.Millisecond
 			s := open(t, cfg)
-			start(t, s, spec("a", program(t, shebang, mode)))
+			start(t, s, spec("a", llamatest.Program(t, llamatest.Shebang, mode)))
 			if !stop(t, s, "a") {
 				t.Error("nothing stopped")
 			}
@@ -435,7 +436,7 @@ func TestStop_stubborn_and_with_children(t *testing.T) {
 func TestStop_while_loading(t *testing.T) {
 	t.Parallel()
 	s := open(t, config(t))
-	sp := spec("a", program(t, shebang, "hang"))
+	sp := spec("a", llamatest.Program(t, llamatest.Shebang, "hang"))
 	done := make(chan supervise.Server, 1)
 	go func() { v, _ := s.Start(context.Background(), sp); done <- v }()
 	until(t, "starting", func() bool { return state(s, "a") == supervise.Starting })
@@ -453,7 +454,7 @@ func TestStart_environment(t *testing.T) {
 	t.Setenv("CUDA_VISIBLE_DEVICES", "1")
 	out := filepath.Join(t.TempDir(), "env")
 	s := open(t, config(t))
-	start(t, s, spec("a", program(t, shebang, "environment:"+out)))
+	start(t, s, spec("a", llamatest.Program(t, llamatest.Shebang, "environment:"+out)))
 	b, err := os.ReadFile(out)
 	if err != nil {
 		t.Fatal(err)
@@ -467,7 +468,7 @@ func TestStart_arguments(t *testing.T) {
 	t.Parallel()
 	out := filepath.Join(t.TempDir(), "args")
 	s := open(t, config(t))
-	start(t, s, spec("a", program(t, shebang, "arguments:"+out), "-m", "m.gguf"))
+	start(t, s, spec("a", llamatest.Program(t, llamatest.Shebang, "arguments:"+out), "-m", "m.gguf"))
 	b, err := os.ReadFile(out)
 	if err != nil {
 		t.Fatal(err)

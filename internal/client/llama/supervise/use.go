@@ -113,3 +113,17 @@ func (v *server) tend() {
 		_ = os.Truncate(v.s.path(name, "log"), 0) // the server appends
 	}
 }
+
+// Answers reports whether a server that is said to be ready takes requests. It
+// does not count as use.
+func (s *Supervisor) Answers(v Server) bool {
+	r, ok := s.read(Spec{Kind: v.Kind, Name: v.Name}.record())
+	key, err := os.ReadFile(s.path(Spec{Kind: v.Kind, Name: v.Name}.record(), "key"))
+	if !ok || err != nil {
+		return false
+	}
+	p := probe{address: address(r.Port), key: strings.TrimSpace(string(key)), client: loopbackClient()}
+	defer p.client.CloseIdleConnections()
+	_, ready := p.ask()
+	return ready
+}

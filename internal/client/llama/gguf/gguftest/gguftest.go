@@ -23,6 +23,20 @@ type Key struct {
 	Value any
 }
 
+// Keys are names and values in turn.
+func Keys(namesAndValues ...any) []Key {
+	var keys []Key
+	for i := 0; i+1 < len(namesAndValues); i += 2 {
+		keys = append(keys, Key{namesAndValues[i].(string), namesAndValues[i+1]})
+	}
+	return keys
+}
+
+// T is a tensor with size bytes of data.
+func T(name string, kind uint32, dims []uint64, size int) Tensor {
+	return Tensor{name, kind, dims, size}
+}
+
 // Tiny is a small model of the llama architecture, some kilobytes long.
 func Tiny() []byte {
 	return File([]Key{
