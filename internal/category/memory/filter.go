@@ -13,9 +13,11 @@ import (
 type filterArgs struct {
 	Tags     []string `json:"tags,omitempty" doc:"Only memories with one of these tags"`
 	Layer    string   `json:"layer,omitempty" doc:"Only this layer" enum:"episodic,semantic,procedural"`
-	Since    string   `json:"since,omitempty" doc:"Only stored at or after this date or RFC 3339 time"`
+	Since    string   `json:"since,omitempty" doc:"Only stored from this date or RFC 3339 time on"`
 	Until    string   `json:"until,omitempty" doc:"Only stored until then; a date includes its whole day"`
 	TimeZone string   `json:"time_zone,omitempty" doc:"IANA zone of since and until, such as Asia/Taipei; UTC if left out"`
+
+	mark string // set by tools, not by callers
 }
 
 func (f filterArgs) Validate() error {
@@ -26,7 +28,7 @@ func (f filterArgs) Validate() error {
 }
 
 func (f filterArgs) none() bool {
-	return len(f.Tags) == 0 && f.Layer == "" && f.Since == "" && f.Until == ""
+	return len(f.Tags) == 0 && f.mark == "" && f.Layer == "" && f.Since == "" && f.Until == ""
 }
 
 // named are the arguments of a statement with the filter's conditions. The
@@ -36,6 +38,9 @@ func (f filterArgs) named(agent string) pgx.StrictNamedArgs {
 	tags := make([]int64, len(f.Tags))
 	for i, tag := range f.Tags {
 		tags[i] = number(agent, tagTerm(tag))
+	}
+	if f.mark != "" {
+		tags = append(tags, number(agent, markTerm(f.mark)))
 	}
 	return pgx.StrictNamedArgs{"agent": agent, "layer": f.Layer, "tags": tags, "since": since, "until": until}
 }

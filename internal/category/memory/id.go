@@ -24,7 +24,12 @@ func newID(now time.Time) string {
 
 // digest is equal for contents that say the same in the same words: case,
 // width, accents, composition and blanks make no difference, punctuation does.
-func digest(content string) []byte {
-	sum := sha256.Sum256([]byte(terms.Fold(content)))
+// A fact has a digest of its own, because its content may hold more than once.
+func (d draft) digest() []byte {
+	text := terms.Fold(d.content)
+	if d.fact != nil {
+		text = d.id
+	}
+	sum := sha256.Sum256([]byte(text))
 	return sum[:]
 }

@@ -31,17 +31,20 @@ const (
 const weightOne = 10000
 
 // indexOf takes a memory apart. Its tags can be searched like words, too.
-func indexOf(agent, content string, tags []string) index {
-	bag := terms.Document(content + "\n" + strings.Join(tags, "\n"))
-	n := len(bag.Terms) + len(tags) + 1
+func indexOf(d draft) index {
+	bag := terms.Document(d.text() + "\n" + strings.Join(d.tags, "\n"))
+	n := len(bag.Terms) + len(d.tags) + len(d.marks) + 1
 	ix := index{terms: make([]int64, 0, n), weights: make([]int16, 0, n), version: terms.Version}
 	for _, t := range bag.Terms {
-		ix.add(agent, t.Text, weigh(t.Count, bag.Length))
+		ix.add(d.agent, t.Text, weigh(t.Count, bag.Length))
 	}
-	for _, tag := range tags {
-		ix.add(agent, tagTerm(tag), 0)
+	for _, tag := range d.tags {
+		ix.add(d.agent, tagTerm(tag), 0)
 	}
-	ix.add(agent, anyTerm, 0)
+	for _, mark := range d.marks {
+		ix.add(d.agent, markTerm(mark), 0)
+	}
+	ix.add(d.agent, anyTerm, 0)
 	return ix
 }
 
@@ -56,11 +59,13 @@ func weigh(count, length int) float64 {
 }
 
 // anyTerm is a term of every memory. How many postings it has is how many
-// memories there are. Like the terms of tags it cannot occur in a text,
+// memories there are. Like the terms of tags and marks it cannot occur in a text,
 // because package terms has none that begins with a blank.
 const anyTerm = " "
 
 func tagTerm(tag string) string { return " #" + terms.Fold(tag) }
+
+func markTerm(mark string) string { return " !" + mark }
 
 // number is the term of an agent as it stands in the tables. Two terms of the
 // same number would only be found for each other; the rows that are shown are
@@ -71,4 +76,12 @@ func number(agent, term string) int64 {
 	_, _ = h.Write([]byte(agent))
 	_, _ = h.Write([]byte(term))
 	return int64(h.Sum64())
+}
+
+func numbers(agent string, terms []string) []int64 {
+	all := make([]int64, len(terms))
+	for i, term := range terms {
+		all[i] = number(agent, term)
+	}
+	return all
 }

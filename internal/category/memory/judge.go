@@ -2,6 +2,7 @@ package memory
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -17,43 +18,108 @@ const (
 	procedural = "procedural" // how something is done
 )
 
+// The marks of a memory, which tools look for.
+const (
+	markSuccess  = "success"
+	markFailure  = "failure"
+	markOpen     = "open"
+	markDecision = "decision"
+)
+
 // usualImportance is that of a memory which says nothing about itself.
 const usualImportance = 5
 
-// signs are phrases that tell how much a memory matters and which layer it
-// belongs to. They are compared with folded text.
+// signs are phrases that tell what a memory is. A phrase in Latin letters must
+// stand as words of its own.
 var signs = []struct {
 	layer      string
+	mark       string
 	importance float64
 	phrases    []string
 }{
-	{"", 2, []string{"critical", "urgent", "緊急", "紧急", "至急", "긴급"}},
-	{"", 1, []string{"learned", "discovered", "發現", "发现"}},
-	{"", 1, []string{"failed", "error", "失敗", "失败"}},
-	{semantic, 0, []string{"always ", "never ", "rule:", "principle:", "pattern:", "the user prefers", "general rule", "key insight",
-		"important:", "總是", "总是", "永遠", "永远", "原則", "原则", "規則", "规则", "偏好"}},
-	{procedural, 0, []string{"how to ", "step 1", "steps:", "步驟", "步骤", "手順"}},
+	{importance: 2, phrases: []string{"critical", "urgent", "緊急", "至急", "긴급"}},
+	{importance: 1, phrases: []string{"learned", "discovered", "發現"}},
+	{layer: semantic, phrases: []string{"always", "never", "rule:", "principle:", "pattern:", "the user prefers", "general rule", "key insight",
+		"important:", "總是", "永遠", "原則", "規則", "偏好"}},
+	{layer: procedural, phrases: []string{"how to", "step 1", "steps:", "步驟", "手順"}},
+	{mark: markFailure, importance: 1, phrases: []string{"failed", "error", "did not work", "didn't work", "失敗", "出錯", "실패"}},
+	{mark: markSuccess, phrases: []string{"succeeded", "success", "successful", "successfully", "solved", "fixed", "resolved", "worked well",
+		"成功", "解決了", "修好", "搞定", "完成了", "解決しました", "해결했"}},
+	{mark: markOpen, phrases: []string{"todo", "to do:", "next step", "next:", "follow up", "follow-up", "open question", "[ ]",
+		"待辦", "下一步", "待處理", "未完成", "やること", "할 일"}},
+	{mark: markDecision, phrases: []string{"decided", "decision", "we chose", "agreed to", "決定", "拍板", "결정"}},
 }
 
-// judge gives a memory its layer and importance where the caller did not.
-func judge(content, layer string, importance float64) (string, float64) {
+// judgement is what a memory's own words and tags say about it.
+type judgement struct {
+	layer      string
+	importance float64
+	marks      []string
+}
+
+// judge reads the signs of a memory. A mark's name among the tags counts as a
+// sign as well.
+func judge(content string, tags []string) judgement {
 	folded := terms.Fold(content)
-	guessedLayer, guessed := episodic, float64(usualImportance)
+	j := judgement{layer: episodic, importance: usualImportance, marks: []string{}}
 	for _, s := range signs {
-		if slices.ContainsFunc(s.phrases, func(p string) bool { return strings.Contains(folded, terms.Fold(p)+blankEnd(p)) }) {
-			guessedLayer = cmp.Or(s.layer, guessedLayer)
-			guessed += s.importance
+		said := slices.ContainsFunc(s.phrases, func(p string) bool { return hasPhrase(folded, terms.Fold(p)) })
+		tagged := s.mark != "" && slices.ContainsFunc(tags, func(tag string) bool { return terms.Fold(tag) == s.mark })
+		if !said && !tagged {
+			continue
+		}
+		j.layer = cmp.Or(s.layer, j.layer)
+		j.importance = min(j.importance+s.importance, 10)
+		if s.mark != "" {
+			j.marks = append(j.marks, s.mark)
 		}
 	}
-	return cmp.Or(layer, guessedLayer), cmp.Or(importance, min(guessed, 10))
+	if slices.Contains(j.marks, markFailure) { // "the fix failed" is no success
+		j.marks = slices.DeleteFunc(j.marks, func(m string) bool { return m == markSuccess })
+	}
+	return j
 }
 
-// blankEnd keeps the blank that ends a phrase, which folding takes away.
-func blankEnd(phrase string) string {
-	if strings.HasSuffix(phrase, " ") {
-		return " "
+// hasPhrase reports whether a folded text has a phrase, not within a longer
+// Latin word.
+func hasPhrase(text, phrase string) bool {
+	for from := 0; ; {
+		i := strings.Index(text[from:], phrase)
+		if i < 0 {
+			return false
+		}
+		i += from
+		end := i + len(phrase)
+		if !(i > 0 && letter(text[i-1]) && letter(phrase[0])) && !(end < len(text) && letter(text[end]) && letter(phrase[len(phrase)-1])) {
+			return true
+		}
+		from = i + 1
 	}
-	return ""
+}
+
+func letter(b byte) bool { return b >= 'a' && b <= 'z' || b >= '0' && b <= '9' }
+
+// placeholder matches what a template has where a value belongs.
+var placeholder = regexp.MustCompile(`\{\{\s*[\w.-]+\s*\}\}|\$\{[\w.-]+\}|<(?i:your|insert|enter|user|name|fact|value|content|summary|placeholder)[\w -]*>` +
+	`|\[(?i:insert|your|enter|fill in|placeholder|name|date)[\w '-]*\]`)
+
+// emptyWords are contents that stand for none.
+var emptyWords = []string{"todo", "tbd", "n/a", "none", "null", "undefined", "string", "content", "content here", "placeholder", "lorem ipsum", "example", "..."}
+
+// validateContent refuses what says nothing: blank text and templates that
+// nobody filled in. In backticks a placeholder is taken as meant.
+func validateContent(content string) error {
+	trimmed := strings.TrimSpace(content)
+	if trimmed == "" {
+		return fault.Invalid("content", "content must not be blank")
+	}
+	if slices.Contains(emptyWords, strings.ToLower(strings.Trim(trimmed, " .!<>[]{}\"'"))) {
+		return fault.Invalid("content", "content says nothing (%q); write what to remember", trimmed)
+	}
+	if found := placeholder.FindString(content); found != "" && len(content) < 1000 && !strings.Contains(content, "`") {
+		return fault.Invalid("content", "content looks like a template that was not filled in (%s); fill it in, or set it in backticks if it is meant", found)
+	}
+	return nil
 }
 
 // Bounds of a memory's tags.

@@ -40,6 +40,7 @@ type results struct {
 type memoryFound struct {
 	ID, Content, Layer string
 	Tags               []string
+	SimilarIDs         []string `json:"similar_ids"`
 	Truncated          bool
 	Importance         float64
 	Score              float64

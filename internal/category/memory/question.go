@@ -2,6 +2,7 @@ package memory
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"pawgate/internal/category/memory/terms"
@@ -24,9 +25,10 @@ type need struct {
 	any    []alternative
 }
 
+// alternative is some terms that together meet a need.
 type alternative struct {
-	term int64
-	fit  float64
+	terms []int64
+	fit   float64
 }
 
 // posting is what the postings statements return: the top of a term's list.
@@ -50,7 +52,7 @@ func ask(agent string, needs []terms.Need) question {
 	for i, n := range needs {
 		q.needs[i] = need{weight: n.Weight, hint: n.Hint}
 		for _, alt := range n.Any {
-			q.needs[i].any = append(q.needs[i].any, alternative{term: number(agent, alt.Term), fit: alt.Fit})
+			q.needs[i].any = append(q.needs[i].any, alternative{terms: numbers(agent, alt.Terms), fit: alt.Fit})
 		}
 	}
 	return q
@@ -61,19 +63,20 @@ func (q *question) terms() []int64 {
 	all := []int64{q.any}
 	for _, n := range q.needs {
 		for _, alt := range n.any {
-			all = append(all, alt.term)
+			all = append(all, alt.terms...)
 		}
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
 }
 
-// read takes in what the index has: at most depth postings of each term.
-func (q *question) read(rows []posting, depth int) {
+// read takes in what the index has: at most depth postings of each term, or,
+// behind a filter, those of them that passed it.
+func (q *question) read(rows []posting, depth int, filtered bool) {
 	q.lists = make(map[int64]list, len(rows))
 	places := map[int32]int32{}
 	for _, r := range rows {
-		l := list{weights: r.Weights, cut: len(r.Memories) >= depth, total: float64(len(r.Memories))}
+		l := list{weights: r.Weights, cut: filtered || len(r.Memories) >= depth, total: float64(len(r.Memories))}
 		if l.cut {
 			l.total = max(l.total, float64(r.Sampled*sampleRate))
 		}
@@ -136,15 +139,41 @@ func (q *question) best(limit int) []int32 {
 // alternative that fits best, and returns the places it touched.
 func (q *question) meet(n need, met []float64, touched []int32) []int32 {
 	for _, alt := range n.any {
-		l := q.lists[alt.term]
-		for i, place := range l.places {
+		places, weights := q.all(alt.terms)
+		for i, place := range places {
 			if met[place] == 0 {
 				touched = append(touched, place)
 			}
-			met[place] = max(met[place], alt.fit*float64(l.weights[i])/weightOne)
+			met[place] = max(met[place], alt.fit*float64(weights[i])/weightOne)
 		}
 	}
 	return touched
+}
+
+// all are the memories that have all the terms, each with its least weight.
+func (q *question) all(terms []int64) (places []int32, weights []int16) {
+	first := q.lists[terms[0]]
+	if len(terms) == 1 {
+		return first.places, first.weights
+	}
+	least := make(map[int32]int16, len(first.places))
+	for i, place := range first.places {
+		least[place] = first.weights[i]
+	}
+	for _, term := range terms[1:] {
+		next := make(map[int32]int16, len(least))
+		l := q.lists[term]
+		for i, place := range l.places {
+			if w, ok := least[place]; ok {
+				next[place] = min(w, l.weights[i])
+			}
+		}
+		least = next
+	}
+	for place, w := range least {
+		places, weights = append(places, place), append(weights, w)
+	}
+	return places, weights
 }
 
 // frequency is how many memories meet a need: those that were read, or, where
@@ -152,7 +181,9 @@ func (q *question) meet(n need, met []float64, touched []int32) []int32 {
 func (q *question) frequency(n need, read int) float64 {
 	most := float64(read)
 	for _, alt := range n.any {
-		most = max(most, q.lists[alt.term].total)
+		if len(alt.terms) == 1 {
+			most = max(most, q.lists[alt.terms[0]].total)
+		}
 	}
 	return most
 }
@@ -176,7 +207,10 @@ func (q *question) match(rows []candidate) []matched {
 		total += n.weight
 		touched = q.meet(n, met, touched[:0])
 		for i, c := range rows {
-			fit := max(met[at[c.N]], q.own(n, c))
+			fit := q.own(n, c)
+			if place, known := at[c.N]; known {
+				fit = max(fit, met[place])
+			}
 			all[i].relevance += n.weight * fit
 			if fit > 0 && !n.hint {
 				all[i].coverage += n.weight
@@ -198,12 +232,23 @@ func (q *question) match(rows []candidate) []matched {
 func (q *question) own(n need, c candidate) float64 {
 	best := 0.0
 	for _, alt := range n.any {
-		if !q.lists[alt.term].cut {
-			continue
-		}
-		if i := slices.Index(c.Terms, alt.term); i >= 0 {
-			best = max(best, alt.fit*float64(c.Weights[i])/weightOne)
+		if slices.ContainsFunc(alt.terms, func(term int64) bool { return q.lists[term].cut }) {
+			best = max(best, alt.fit*c.least(alt.terms)/weightOne)
 		}
 	}
 	return best
+}
+
+// least is the least weight of some terms in a candidate; 0 when one is
+// missing.
+func (c candidate) least(terms []int64) float64 {
+	least := math.Inf(1)
+	for _, term := range terms {
+		i := slices.Index(c.Terms, term)
+		if i < 0 {
+			return 0
+		}
+		least = min(least, float64(c.Weights[i]))
+	}
+	return least
 }

@@ -54,6 +54,7 @@ func (p parts) score() float64 {
 // candidate is a memory that may be the answer.
 type candidate struct {
 	N           int32
+	First       int32 // of the memories that say the same
 	Follows     int32
 	Importance  float64
 	OriginTrust float64
@@ -90,7 +91,21 @@ func (q *question) order(rows []candidate, now time.Time) []ranked {
 		all[i] = ranked{n: c.N, parts: p, score: p.score()}
 	}
 	slices.SortFunc(all, func(a, b ranked) int { return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(b.n, a.n)) })
-	return all
+	return oneEach(all, answers)
+}
+
+// oneEach keeps the best of the memories that say the same.
+func oneEach(all []ranked, answers []candidate) []ranked {
+	first := make(map[int32]int32, len(answers))
+	for _, c := range answers {
+		first[c.N] = c.First
+	}
+	shown := make(map[int32]bool, len(all))
+	return slices.DeleteFunc(all, func(r ranked) bool {
+		again := shown[first[r.n]]
+		shown[first[r.n]] = true
+		return again
+	})
 }
 
 // contexts are the better relevance of the memory before and the one after.

@@ -33,9 +33,20 @@ type whole struct {
 	CreatedAt    time.Time `json:"created_at"`
 	TimesStored  int       `json:"times_stored"`
 	LastStoredAt time.Time `json:"last_stored_at"`
+	DerivedFrom  []string  `json:"derived_from,omitempty"`
+
+	// Of a fact.
+	Subject    string     `json:"subject,omitempty"`
+	Predicate  string     `json:"predicate,omitempty"`
+	Object     string     `json:"object,omitempty"`
+	ValidFrom  *time.Time `json:"valid_from,omitzero"`
+	ValidUntil *time.Time `json:"valid_until,omitzero"`
+
+	Supersedes   string `json:"supersedes,omitempty"`
+	SupersededBy string `json:"superseded_by,omitempty"`
 }
 
-// read gives one memory. A foreign id and one that never was are the same to
+// read gives one memory, also one that was superseded. A foreign id and one that never was are the same to
 // the caller.
 func (m memory) read(ctx context.Context, who caller.Caller, a readArgs) (whole, error) {
 	row, err := postgres.One[whole](ctx, m.db, readSQL, pgx.StrictNamedArgs{"agent": who.Agent, "id": a.MemoryID})

@@ -1,4 +1,8 @@
-select n, id, left(content, @excerpt) as content, length(content) > @excerpt as truncated,
-       tags, layer, importance, created_at
-from memories
-where agent_id = @agent and live and n = any (@numbers::integer[])
+select m.n, m.id, left(m.content, @excerpt) as content, length(m.content) > @excerpt as truncated,
+       m.tags, m.layer, m.importance, m.created_at,
+       array(select s.id from memories s
+             where s.agent_id = @agent and s.live and s.n <> m.n
+               and (s.same_as = coalesce(m.same_as, m.n) or s.n = m.same_as)
+             order by s.n) as similar_ids
+from memories m
+where m.agent_id = @agent and m.live and m.n = any (@numbers::integer[])

@@ -5,6 +5,7 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -23,8 +24,10 @@ var (
 	candidatesSQL string
 	//go:embed rows.sql
 	rowsSQL string
-	//go:embed latest.sql
-	latestSQL string
+	//go:embed filter_time.sql
+	filterTimeSQL string
+	//go:embed filter_tags.sql
+	filterTagsSQL string
 )
 
 // What a search reads at most. Terms that are rarer than the depth are read
@@ -38,6 +41,7 @@ const (
 	sampleRate   = 64    // as in the index memory_terms_sample
 	sampleDepth  = 4000  // counted of a term's sample
 	candidates   = 200   // memories ranked
+	filtered     = 500   // newest memories behind a filter, ranked besides
 	excerpt      = 2000  // characters of a content in a list
 	defaultLimit = 10
 )
@@ -64,8 +68,10 @@ type found struct {
 	Layer      string    `json:"layer"`
 	Importance float64   `json:"importance"`
 	CreatedAt  time.Time `json:"created_at"`
-	Score      float64   `json:"score,omitzero"`
-	Parts      *parts    `json:"score_parts,omitzero"`
+	// SimilarIDs are memories that say the same in nearly the same words.
+	SimilarIDs []string `json:"similar_ids,omitempty"`
+	Score      float64  `json:"score,omitzero"`
+	Parts      *parts   `json:"score_parts,omitzero"`
 }
 
 // search finds the caller's memories; an agent never sees another's.
@@ -75,6 +81,9 @@ func (m memory) search(ctx context.Context, who caller.Caller, a searchArgs) (se
 	if len(needs) == 0 {
 		list, err := m.latest(ctx, who.Agent, a.filterArgs, limit)
 		return searchResult{Memories: list, Order: "latest"}, err
+	}
+	if err := m.expand(ctx, who.Agent, a.Query, needs); err != nil {
+		return searchResult{}, err
 	}
 	ranked, err := m.rank(ctx, who.Agent, needs, a.filterArgs)
 	if err != nil {
@@ -92,11 +101,20 @@ func (m memory) rank(ctx context.Context, agent string, needs []terms.Need, f fi
 		return nil, fmt.Errorf("read postings: %w", err)
 	}
 	best := q.best(candidates)
+	if !f.none() {
+		// The filter may leave few memories, none of them high in the list of
+		// a common term.
+		newest, err := m.newest(ctx, agent, f, filtered)
+		if err != nil {
+			return nil, err
+		}
+		best = slices.Compact(slices.Sorted(slices.Values(append(best, newest...))))
+	}
 	if len(best) == 0 {
 		return nil, nil
 	}
 	rows, err := postgres.All[candidate](ctx, m.db, candidatesSQL, pgx.StrictNamedArgs{
-		"agent": agent, "numbers": best, "whole": q.whole(),
+		"agent": agent, "numbers": best, "whole": q.whole(), "now": m.now(),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read candidates: %w", err)
@@ -138,18 +156,37 @@ func (m memory) show(ctx context.Context, agent string, list []ranked, explain b
 	return all, nil
 }
 
+// latest are the newest memories that pass the filter.
 func (m memory) latest(ctx context.Context, agent string, f filterArgs, limit int) ([]found, error) {
-	args := f.named(agent)
-	args["limit"], args["excerpt"] = limit, excerpt
-	rows, err := postgres.All[shownRow](ctx, m.db, latestSQL, args)
+	numbers, err := m.newest(ctx, agent, f, limit)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]ranked, len(numbers))
+	for i, n := range numbers {
+		list[i].n = n
+	}
+	return m.show(ctx, agent, list, false)
+}
+
+func (m memory) newest(ctx context.Context, agent string, f filterArgs, limit int) ([]int32, error) {
+	sql, args := filterTimeSQL, f.named(agent)
+	if len(f.Tags) > 0 || f.mark != "" {
+		sql = filterTagsSQL
+		args["scan_depth"] = scanDepth
+	} else {
+		delete(args, "tags")
+	}
+	args["limit"], args["now"] = limit, m.now()
+	rows, err := postgres.All[struct{ N int32 }](ctx, m.db, sql, args)
 	if err != nil {
 		return nil, fmt.Errorf("list latest memories: %w", err)
 	}
-	all := make([]found, len(rows))
+	numbers := make([]int32, len(rows))
 	for i, r := range rows {
-		all[i] = r.found()
+		numbers[i] = r.N
 	}
-	return all, nil
+	return numbers, nil
 }
 
 // shownRow is what rows.sql and latest.sql return.
@@ -162,11 +199,12 @@ type shownRow struct {
 	Layer      string
 	Importance float64
 	CreatedAt  time.Time
+	SimilarIDs []string
 }
 
 func (r shownRow) found() found {
 	return found{ID: r.ID, Content: r.Content, Truncated: r.Truncated, Tags: r.Tags, Layer: r.Layer,
-		Importance: r.Importance, CreatedAt: r.CreatedAt}
+		Importance: r.Importance, CreatedAt: r.CreatedAt, SimilarIDs: r.SimilarIDs}
 }
 
 func (m memory) readPostings(ctx context.Context, agent string, f filterArgs, q *question) error {
@@ -184,6 +222,6 @@ func (m memory) readPostings(ctx context.Context, agent string, f filterArgs, q 
 	if err != nil {
 		return err
 	}
-	q.read(rows, args["depth"].(int))
+	q.read(rows, args["depth"].(int), !f.none())
 	return nil
 }

@@ -1,62 +1,74 @@
 package memory
 
 import (
+	"cmp"
 	"context"
-	_ "embed"
-	"fmt"
-	"strings"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 
 	"pawgate/internal/caller"
 	"pawgate/internal/fault"
-	"pawgate/internal/postgres"
 )
 
-//go:embed store.sql
-var storeSQL string
-
 type storeArgs struct {
-	Content    string   `json:"content" doc:"What to remember, in full; kept as it is" maxlen:"1048576"`
-	Tags       []string `json:"tags,omitempty" doc:"Up to 32 short labels"`
-	Layer      string   `json:"layer,omitempty" doc:"What sort of memory; judged from the content if left out" enum:"episodic,semantic,procedural"`
-	Importance float64  `json:"importance,omitempty" doc:"1 to 10; judged from the content if left out" min:"1" max:"10"`
+	Content     string   `json:"content" doc:"What to remember; kept as it is" maxlen:"1048576"`
+	Tags        []string `json:"tags,omitempty" doc:"Up to 32 labels"`
+	Layer       string   `json:"layer,omitempty" doc:"Judged from the content if left out" enum:"episodic,semantic,procedural"`
+	Importance  float64  `json:"importance,omitempty" doc:"Judged from the content if left out" min:"1" max:"10"`
+	Subject     string   `json:"subject,omitempty" doc:"With predicate and object: a fact, which replaces the one before" maxlen:"256"`
+	Predicate   string   `json:"predicate,omitempty" doc:"What is said of the subject" maxlen:"128"`
+	Object      string   `json:"object,omitempty" doc:"The value" maxlen:"2000"`
+	ValidFrom   string   `json:"valid_from,omitempty" doc:"Date or time from which the fact holds; now if left out"`
+	ValidUntil  string   `json:"valid_until,omitempty" doc:"Date or time before which it held"`
+	Supersedes  string   `json:"supersedes,omitempty" doc:"Id of the memory this one corrects or closes" maxlen:"128"`
+	DerivedFrom []string `json:"derived_from,omitempty" doc:"Ids of memories it was concluded from"`
+	Origin      string   `json:"origin,omitempty" doc:"Source, such as tool_echo or web:example.com"`
 }
 
 func (a storeArgs) Validate() error {
-	if strings.TrimSpace(a.Content) == "" {
-		return fault.Invalid("content", "content must not be blank")
+	if err := validateContent(a.Content); err != nil {
+		return err
 	}
-	return validateTags(a.Tags)
+	if err := validateTags(a.Tags); err != nil {
+		return err
+	}
+	if len(a.DerivedFrom) > maxBatch {
+		return fault.Invalid("derived_from", "derived_from must hold at most %d ids", maxBatch)
+	}
+	if _, err := a.fact(time.Time{}); err != nil {
+		return err
+	}
+	return validateOrigin(a.Origin)
+}
+
+// fact is the fact that the arguments state; nil when they state none.
+func (a storeArgs) fact(now time.Time) (*fact, error) {
+	return newFact(a.Subject, a.Predicate, a.Object, a.ValidFrom, a.ValidUntil, now)
 }
 
 type storeResult struct {
 	MemoryID    string    `json:"memory_id"`
 	StoredAt    time.Time `json:"stored_at"`
 	TimesStored int       `json:"times_stored"`
+	// Superseded is the memory that no longer holds.
+	Superseded string `json:"superseded,omitzero"`
 }
 
 // store keeps a memory of the caller. It answers only after the row is
 // committed. Content that the agent already has is not stored twice: the
 // answer names the memory that has it.
 func (m memory) store(ctx context.Context, who caller.Caller, a storeArgs) (storeResult, error) {
-	id := newID(m.now())
-	tags := cleanTags(a.Tags)
-	layer, importance := judge(a.Content, a.Layer, a.Importance)
-	ix := indexOf(who.Agent, a.Content, tags)
-	row, err := postgres.One[struct {
-		ID          string
-		StoredAt    time.Time
-		TimesStored int
-	}](ctx, m.db, storeSQL, pgx.StrictNamedArgs{
-		"agent": who.Agent, "id": id, "content": a.Content, "digest": digest(a.Content),
-		"layer": layer, "importance": importance, "tags": tags, "now": m.now(),
-		"origin": originAgent, "origin_trust": trustCeiling(originAgent),
-		"terms": ix.terms, "weights": ix.weights, "terms_version": ix.version,
-	})
+	j := judge(a.Content, a.Tags)
+	f, err := a.fact(m.now())
 	if err != nil {
-		return storeResult{}, fmt.Errorf("store memory: %w", err)
+		return storeResult{}, err
 	}
-	return storeResult{MemoryID: row.ID, StoredAt: row.StoredAt, TimesStored: row.TimesStored}, nil
+	if f != nil {
+		j.layer = semantic
+	}
+	origin := cmp.Or(a.Origin, originAgent)
+	return m.keep(ctx, draft{
+		agent: who.Agent, content: a.Content, tags: cleanTags(a.Tags), marks: j.marks,
+		layer: cmp.Or(a.Layer, j.layer), importance: cmp.Or(a.Importance, j.importance),
+		origin: origin, trust: trust(who, origin, 1), derivedFrom: a.DerivedFrom, supersedes: a.Supersedes, fact: f,
+	})
 }

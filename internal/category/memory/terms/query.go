@@ -17,10 +17,11 @@ type Need struct {
 	Any  []Alternative
 }
 
-// Alternative is a term that meets a need, and how well, between 0 and 1.
+// Alternative is some terms that together meet a need, and how well, between
+// 0 and 1.
 type Alternative struct {
-	Term string
-	Fit  float64
+	Terms []string
+	Fit   float64
 }
 
 // Weights of needs and fits of alternatives. They are set so that a pair of
@@ -31,6 +32,7 @@ const (
 	weightPart   = 0.4  // a part in letters of an identifier with digits
 	weightSingle = 0.25 // a Chinese character of a pair
 	fitStem      = 0.9  // another form of the word
+	fitAlias     = 0.95 // another name of the thing
 )
 
 // Query takes a question apart. It returns nothing when the question has
@@ -69,7 +71,7 @@ func (n *needs) add(weight float64, forms ...string) {
 		if i > 0 {
 			fit = fitStem
 		}
-		need.Any = append(need.Any, Alternative{Term: form, Fit: fit})
+		need.Any = append(need.Any, Alternative{Terms: []string{form}, Fit: fit})
 	}
 	n.append(need)
 }
@@ -78,7 +80,7 @@ func (n *needs) append(need Need) {
 	if n.seen == nil {
 		n.seen = map[string]bool{}
 	}
-	first := need.Any[0].Term
+	first := need.Any[0].Terms[0]
 	if n.seen[first] || len(n.list) >= MaxNeeds {
 		return
 	}
@@ -99,7 +101,7 @@ func (n *needs) addRun(run string, plain *needs) {
 		case single || size < len(gram):
 			into.add(weightWhole, gram)
 		case unicode.Is(unicode.Han, r):
-			n.append(Need{Weight: weightSingle, Hint: true, Any: []Alternative{{Term: gram, Fit: 1}}})
+			n.append(Need{Weight: weightSingle, Hint: true, Any: []Alternative{{Terms: []string{gram}, Fit: 1}}})
 		}
 	}
 }
@@ -128,5 +130,26 @@ func (n *needs) addWord(l lexeme, speaks []language, plain *needs) {
 			n.add(weightWhole, forms(l.part(i), speaks)...)
 		}
 		n.add(weightChain, whole)
+	}
+}
+
+// Alias makes whatever meets the words of one name meet the needs of another:
+// where the question has the name found, the name other will do as well.
+func Alias(needs []Need, found, other string) {
+	var all []string // terms that together are the other name
+	for _, n := range Query(other) {
+		if !n.Hint && n.Weight == weightWhole {
+			all = append(all, n.Any[0].Terms...)
+		}
+	}
+	if len(all) == 0 {
+		return
+	}
+	for _, f := range Query(found) {
+		for i := range needs {
+			if needs[i].Any[0].Terms[0] == f.Any[0].Terms[0] {
+				needs[i].Any = append(needs[i].Any, Alternative{Terms: all, Fit: fitAlias})
+			}
+		}
 	}
 }

@@ -114,7 +114,7 @@ func TestQuery(t *testing.T) {
 			t.Parallel()
 			var got []string
 			for _, n := range terms.Query(query) {
-				got = append(got, n.Any[0].Term)
+				got = append(got, n.Any[0].Terms[0])
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("needs of %q (-want +got):\n%s", query, diff)
@@ -141,7 +141,7 @@ func TestQueryMeetsDocument(t *testing.T) {
 		have := texts(terms.Document(text))
 		for _, piece := range append(strings.Fields(text), text) {
 			for _, need := range terms.Query(piece) {
-				if !slices.ContainsFunc(need.Any, func(a terms.Alternative) bool { return slices.Contains(have, a.Term) }) {
+				if !slices.ContainsFunc(need.Any, func(a terms.Alternative) bool { return slices.Contains(have, a.Terms[0]) }) {
 					t.Fatalf("%q is not found by its piece %q: need %v, have %q", text, piece, need.Any, have)
 				}
 			}

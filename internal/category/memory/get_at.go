@@ -1,0 +1,59 @@
+package memory
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"pawgate/internal/caller"
+	"pawgate/internal/postgres"
+)
+
+//go:embed get_at.sql
+var getAtSQL string
+
+type getAtArgs struct {
+	Subject   string `json:"subject" doc:"Whom or what the fact is about" maxlen:"256"`
+	Predicate string `json:"predicate" doc:"What is said of it" maxlen:"128"`
+	At        string `json:"at" doc:"The time in question: RFC 3339, or a date for its beginning (UTC)"`
+}
+
+func (a getAtArgs) Validate() error {
+	_, _, err := parseTime("at", a.At, time.UTC)
+	return err
+}
+
+type getAtResult struct {
+	Subject   string    `json:"subject"`
+	Predicate string    `json:"predicate"`
+	At        time.Time `json:"at"`
+	Found     bool      `json:"found"`
+	Record    *record   `json:"record,omitzero"`
+}
+
+// getAt tells what held of a subject at a time: the fact that began last
+// among those that cover it.
+func (m memory) getAt(ctx context.Context, who caller.Caller, a getAtArgs) (getAtResult, error) {
+	at, _, err := parseTime("at", a.At, time.UTC)
+	if err != nil {
+		return getAtResult{}, err
+	}
+	result := getAtResult{Subject: a.Subject, Predicate: a.Predicate, At: at}
+	facts, err := m.factKeys(ctx, who.Agent, a.Subject, a.Predicate)
+	if err != nil {
+		return result, err
+	}
+	found, err := postgres.One[record](ctx, m.db, getAtSQL, pgx.StrictNamedArgs{"agent": who.Agent, "facts": facts, "at": at})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return result, nil
+	}
+	if err != nil {
+		return result, fmt.Errorf("read fact: %w", err)
+	}
+	result.Found, result.Record = true, &found
+	return result, nil
+}

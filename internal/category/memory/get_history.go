@@ -1,0 +1,73 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"pawgate/internal/caller"
+	"pawgate/internal/postgres"
+)
+
+//go:embed get_history.sql
+var getHistorySQL string
+
+type getHistoryArgs struct {
+	Subject   string `json:"subject" doc:"Whom or what the facts are about" maxlen:"256"`
+	Predicate string `json:"predicate" doc:"What is said of it" maxlen:"128"`
+	Limit     int    `json:"limit,omitempty" doc:"Most records, the latest; 100 if left out" min:"1" max:"1000"`
+}
+
+type getHistoryResult struct {
+	Subject   string   `json:"subject"`
+	Predicate string   `json:"predicate"`
+	Records   []record `json:"records"`
+}
+
+// record is a fact in its timeline.
+type record struct {
+	ID           string     `json:"id"`
+	Content      string     `json:"content"`
+	Object       string     `json:"object"`
+	ValidFrom    time.Time  `json:"valid_from"`
+	ValidUntil   *time.Time `json:"valid_until,omitzero"`
+	Supersedes   string     `json:"supersedes,omitempty"`
+	SupersededBy string     `json:"superseded_by,omitempty"`
+	Origin       string     `json:"origin"`
+	OriginTrust  float64    `json:"origin_trust"`
+	StoredAt     time.Time  `json:"stored_at"`
+	TimesStored  int        `json:"times_stored"`
+}
+
+// getHistory tells what held of a subject over time, oldest first. An alias
+// of the subject will do.
+func (m memory) getHistory(ctx context.Context, who caller.Caller, a getHistoryArgs) (getHistoryResult, error) {
+	facts, err := m.factKeys(ctx, who.Agent, a.Subject, a.Predicate)
+	if err != nil {
+		return getHistoryResult{}, err
+	}
+	records, err := postgres.All[record](ctx, m.db, getHistorySQL, pgx.StrictNamedArgs{
+		"agent": who.Agent, "facts": facts, "limit": cmp.Or(a.Limit, 100),
+	})
+	if err != nil {
+		return getHistoryResult{}, fmt.Errorf("read history: %w", err)
+	}
+	return getHistoryResult{Subject: a.Subject, Predicate: a.Predicate, Records: records}, nil
+}
+
+// factKeys are the keys of a fact under each name of its subject.
+func (m memory) factKeys(ctx context.Context, agent, subject, predicate string) ([]string, error) {
+	names, err := m.namesOf(ctx, agent, subject)
+	if err != nil {
+		return nil, err
+	}
+	keys := make([]string, len(names))
+	for i, name := range names {
+		keys[i] = factKey(name, predicate)
+	}
+	return keys, nil
+}

@@ -1,0 +1,65 @@
+package memory_test
+
+import (
+	"testing"
+	"time"
+
+	"pawgate/internal/category/memory"
+	"pawgate/internal/postgres/postgrestest"
+	"pawgate/internal/tool/tooltest"
+)
+
+func TestInvalidateByOrigin(t *testing.T) {
+	t.Parallel()
+	db := postgrestest.New(t)
+	addAgent(t, db, "a", "b")
+	c, who := open(db), tooltest.Who("a")
+	keep := func(args map[string]any) string { return tooltest.OK[stored](t, c, who, "memory_store", args).MemoryID }
+	wrong := keep(map[string]any{"content": "the moon is made of cheese", "origin": "web:bad.example"})
+	future := keep(map[string]any{"content": "cheese until 2030", "origin": "web:bad.example",
+		"subject": "moon", "predicate": "made of", "object": "cheese", "valid_until": "2030-01-01"})
+	child := keep(map[string]any{"content": "so the moon can be eaten", "derived_from": []string{wrong}})
+	grandchild := keep(map[string]any{"content": "send a spoon up", "derived_from": []string{child}})
+	later := tooltest.OK[stored](t, memory.New(db, func() time.Time { return noon.Add(48 * time.Hour) }), who, "memory_store",
+		`{"content":"of something else","origin":"web:bad.example"}`).MemoryID
+	store(t, c, "b", "b heard of cheese as well")
+	if _, err := db.Exec(t.Context(), `update memories set origin = 'web:bad.example' where agent_id = 'b'`); err != nil {
+		t.Fatal(err)
+	}
+	type outcome struct{ Invalidated, Distrusted int }
+	call := func(args string) outcome { return tooltest.OK[outcome](t, c, who, "memory_invalidate_by_origin", args) }
+
+	if got := call(`{"origin":"web:bad.example","since":"2026-12-02","dry_run":true}`); got != (outcome{1, 0}) {
+		t.Errorf("dry run since: %+v", got)
+	}
+	if got := call(`{"origin":"web:bad.example","dry_run":true}`); got != (outcome{3, 2}) {
+		t.Errorf("dry run: %+v", got)
+	}
+	if got := contents(t, c, "a", "cheese"); len(got) != 2 {
+		t.Errorf("the dry run changed something: %q", got)
+	}
+	if got := call(`{"origin":"web:bad.example"}`); got != (outcome{3, 2}) {
+		t.Errorf("got %+v", got)
+	}
+	if got := call(`{"origin":"web:bad.example"}`); got != (outcome{}) {
+		t.Errorf("again: %+v", got)
+	}
+	for _, id := range []string{wrong, future, later} {
+		tooltest.Fault(t, c, who, "memory_read", map[string]any{"memory_id": id}, "not_found")
+	}
+	if got := objectAt(t, c, "moon", "made of", "2027-01-01"); got != "" {
+		t.Errorf("the fact still holds: %q", got)
+	}
+	for _, id := range []string{child, grandchild} {
+		got := tooltest.OK[struct {
+			OriginTrust float64 `json:"origin_trust"`
+		}](t, c, who, "memory_read", map[string]any{"memory_id": id})
+		if got.OriginTrust > 0.1001 {
+			t.Errorf("%s is trusted %v", id, got.OriginTrust)
+		}
+	}
+	if got := contents(t, c, "b", "cheese"); len(got) != 1 {
+		t.Errorf("another agent's memory is gone: %q", got)
+	}
+	tooltest.Invalid(t, c, who, "memory_invalidate_by_origin", `{"origin":"x","since":"once"}`, "since")
+}

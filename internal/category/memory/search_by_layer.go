@@ -1,0 +1,18 @@
+package memory
+
+import (
+	"context"
+
+	"pawgate/internal/caller"
+)
+
+type searchByLayerArgs struct {
+	Query string `json:"query" doc:"What to look for; empty lists the latest" maxlen:"10000"`
+	Layer string `json:"layer" doc:"What sort of memory" enum:"episodic,semantic,procedural"`
+	Limit int    `json:"limit,omitempty" doc:"10 if left out" min:"1" max:"100"`
+}
+
+// searchByLayer is memory_search within one layer.
+func (m memory) searchByLayer(ctx context.Context, who caller.Caller, a searchByLayerArgs) (searchResult, error) {
+	return m.search(ctx, who, searchArgs{Query: a.Query, filterArgs: filterArgs{Layer: a.Layer}, Limit: a.Limit})
+}

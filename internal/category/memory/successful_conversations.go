@@ -1,0 +1,18 @@
+package memory
+
+import (
+	"context"
+
+	"pawgate/internal/caller"
+)
+
+type successfulConversationsArgs struct {
+	Topic string `json:"topic" doc:"What the conversations were about; empty lists the latest" maxlen:"10000"`
+	Limit int    `json:"limit,omitempty" doc:"10 if left out" min:"1" max:"100"`
+}
+
+// successfulConversations finds what went well: episodes that say so or are
+// tagged success, and not those that tell of a failure.
+func (m memory) successfulConversations(ctx context.Context, who caller.Caller, a successfulConversationsArgs) (searchResult, error) {
+	return m.search(ctx, who, searchArgs{Query: a.Topic, filterArgs: filterArgs{Layer: episodic, mark: markSuccess}, Limit: a.Limit})
+}
