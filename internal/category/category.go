@@ -9,6 +9,7 @@ import (
 	"pawgate/internal/category/agent"
 	"pawgate/internal/category/control"
 	"pawgate/internal/category/inference"
+	"pawgate/internal/category/llamafile"
 	"pawgate/internal/category/memory"
 	"pawgate/internal/category/model"
 	"pawgate/internal/client/llama"
@@ -49,6 +50,7 @@ func Rows() []Row {
 		{"control", Function, shared(control.New)},
 		{"model", Sidecar, func(d Deps) tool.Category { return model.New(d.Models, d.Now) }},
 		{"inference", Sidecar, func(d Deps) tool.Category { return inference.New(d.DB, d.Models, d.Inference, d.Now) }},
+		{"llamafile", Sidecar, func(d Deps) tool.Category { return llamafile.New(d.Models) }},
 	}
 }
 

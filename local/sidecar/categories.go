@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pawgate/internal/category/inference"
+	"pawgate/internal/category/llamafile"
 	"pawgate/internal/category/model"
 	"pawgate/internal/client/llama"
 	"pawgate/internal/postgres"
@@ -18,6 +19,7 @@ func (cfg Config) categories(db postgres.DB, host *llama.Host) []tool.Category {
 	return []tool.Category{
 		model.New(host, time.Now),
 		inference.New(db, host, cfg.Inference, time.Now),
+		llamafile.New(host),
 	}
 }
 

@@ -252,7 +252,7 @@ func TestRun_reports(t *testing.T) {
 		return nil, "", 0
 	}
 	categories, state, memory := read()
-	if strings.Join(categories, " ") != "model inference" || state != "running" || memory <= 0 {
+	if strings.Join(categories, " ") != "model inference llamafile" || state != "running" || memory <= 0 {
 		t.Errorf("report: %v %s %d", categories, state, memory)
 	}
 	if err := r.stop(); err != nil {

@@ -13,7 +13,6 @@ package inference
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"time"
 
 	"pawgate/internal/client/llama"
@@ -54,16 +53,9 @@ func Open(ctx context.Context, cfg Config) (tool.Category, error) {
 
 // New is the category over an open database and host. It does no I/O.
 func New(db postgres.DB, host *llama.Host, s Settings, now func() time.Time) tool.Category {
-	i := inference{db: db, host: host, remote: s.remote(), settings: s, now: now}
+	i := inference{db: db, host: host, remote: llama.NewEndpoint(s.RemoteURL, s.RemoteKey), settings: s, now: now}
 	return tool.Category{Name: "inference", Tools: []tool.Tool{
 		tool.Read("inference_status", "Tell the inference mode, the models loaded and found on the host, and whether each endpoint answers.", i.status),
-	}}
-}
-
-// remote is the configured provider; an empty URL when there is none.
-func (s Settings) remote() llama.Endpoint {
-	return llama.Endpoint{URL: s.RemoteURL, Key: s.RemoteKey, Client: &http.Client{
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // the key goes to one place
 	}}
 }
 

@@ -15,6 +15,9 @@ import (
 	"pawgate/internal/tool/tooltest"
 )
 
+// nowhere is a machine without any vendor's tool.
+func nowhere(context.Context, string, ...string) ([]byte, error) { return nil, exec.ErrNotFound }
+
 func newHost(t *testing.T) *llama.Host {
 	t.Helper()
 	host, err := llama.Open(llama.Config{Data: t.TempDir()})
@@ -44,7 +47,7 @@ type hardwareInfo struct {
 
 func TestHardwareInfo(t *testing.T) {
 	t.Parallel()
-	none := func(context.Context, string, ...string) ([]byte, error) { return nil, exec.ErrNotFound }
+	none := nowhere
 	smi := func(_ context.Context, name string, _ ...string) ([]byte, error) {
 		if name != "nvidia-smi" {
 			return nil, exec.ErrNotFound

@@ -38,6 +38,9 @@ func New(host *llama.Host, now func() time.Time) tool.Category {
 	m := model{host: host, now: now}
 	return tool.Category{Name: "model", Tools: []tool.Tool{
 		tool.Read("hardware_info", "Tell the sidecar host's processors, memory, GPUs and limits, and how large a model fits.", m.hardware),
+		tool.Read("model_list", "List the models on the host: size, architecture, quantization, context, memory, whether loaded.", m.list),
+		tool.Write("model_load", "Load a model into a llama-server and wait until it is ready.", m.load, tool.Idempotent, tool.Rate(tool.ClassExecute)),
+		tool.Write("model_unload", "Unload a model and free its memory.", m.unload, tool.Idempotent, tool.Rate(tool.ClassExecute)),
 	}}
 }
 

@@ -19,6 +19,13 @@ type Endpoint struct {
 	Client *http.Client
 }
 
+// NewEndpoint is an endpoint that the operator configured. Its client follows
+// no redirect, because the key is meant for one place.
+func NewEndpoint(url, key string) Endpoint {
+	return Endpoint{URL: url, Key: key, Client: &http.Client{
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+}
+
 // State of an endpoint.
 type State string
 

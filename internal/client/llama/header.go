@@ -25,11 +25,27 @@ type headerResult struct {
 // read again.
 const maxHeaders = 512
 
-// Header is what a model's first file says of itself. A header is read once
-// per version of a file, because the largest take some milliseconds. It fails
-// with gguf.ErrCorrupt.
+// Header is what a model says of itself: its first file, and of the others
+// what adds up. A header is read once per version of a file, because the
+// largest take some milliseconds. It fails with gguf.ErrCorrupt.
 func (h *Host) Header(e library.Entry) (gguf.Header, error) {
-	file, err := h.Models.Root().Open(e.Main())
+	first, err := h.header(e.Main())
+	if err != nil {
+		return gguf.Header{}, err
+	}
+	for _, file := range e.Files[1:] {
+		part, err := h.header(file)
+		if err != nil {
+			return gguf.Header{}, fmt.Errorf("part %s: %w", file, err)
+		}
+		first.Parameters += part.Parameters
+		first.WeightBytes += part.WeightBytes
+	}
+	return first, nil
+}
+
+func (h *Host) header(name string) (gguf.Header, error) {
+	file, err := h.Models.Root().Open(name)
 	if err != nil {
 		return gguf.Header{}, fmt.Errorf("open model: %w", err)
 	}
@@ -38,7 +54,7 @@ func (h *Host) Header(e library.Entry) (gguf.Header, error) {
 	if err != nil {
 		return gguf.Header{}, fmt.Errorf("look at model: %w", err)
 	}
-	key := headerKey{e.Main(), info.Size(), info.ModTime()}
+	key := headerKey{name, info.Size(), info.ModTime()}
 	h.mu.Lock()
 	known, ok := h.headers[key]
 	h.mu.Unlock()

@@ -15,9 +15,6 @@ import (
 type Options struct {
 	ContextSize int
 	GPULayers   *int
-	Threads     int
-	Parallel    int
-	Embeddings  bool
 	Args        []string // further flags, of those that Flags lists
 }
 
@@ -31,15 +28,6 @@ func (o Options) flags(context int) ([]string, error) {
 	if o.GPULayers != nil {
 		args = append(args, "-ngl", strconv.Itoa(*o.GPULayers))
 	}
-	if o.Threads > 0 {
-		args = append(args, "-t", strconv.Itoa(o.Threads))
-	}
-	if o.Parallel > 0 {
-		args = append(args, "-np", strconv.Itoa(o.Parallel))
-	}
-	if o.Embeddings {
-		args = append(args, "--embeddings")
-	}
 	further, err := checkFlags(o.Args)
 	return append(args, further...), err
 }
@@ -51,7 +39,7 @@ type value struct {
 }
 
 // switches are flags without a value.
-var switches = []string{"--cont-batching", "--jinja", "--mlock", "--no-jinja", "--no-mmap", "--no-warmup", "--swa-full"}
+var switches = []string{"--cont-batching", "--embeddings", "--jinja", "--mlock", "--no-jinja", "--no-mmap", "--no-warmup", "--swa-full"}
 
 // valued are the flags that take a value. None of them reads or writes a file,
 // opens an address, or touches the key: those belong to the host.
@@ -59,7 +47,7 @@ func valued() map[string]value {
 	number := value{pattern: regexp.MustCompile(`^-?\d{1,7}(\.\d{1,7})?$`)}
 	cache := value{words: []string{"f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "iq4_nl", "q5_0", "q5_1"}}
 	return map[string]value{
-		"--batch-size": number, "--ubatch-size": number, "--threads-batch": number, "--seed": number,
+		"--batch-size": number, "--ubatch-size": number, "--threads": number, "--threads-batch": number, "--parallel": number, "--seed": number,
 		"--temp": number, "--top-k": number, "--top-p": number, "--min-p": number, "--repeat-penalty": number,
 		"--rope-freq-base": number, "--rope-freq-scale": number, "--main-gpu": number, "--n-cpu-moe": number, "--reasoning-budget": number,
 		"--cache-type-k": cache, "--cache-type-v": cache,
@@ -133,15 +121,6 @@ func (o Options) shown(context int) []string {
 	list := []string{fmt.Sprintf("context_size=%d", context)}
 	if o.GPULayers != nil {
 		list = append(list, fmt.Sprintf("gpu_layers=%d", *o.GPULayers))
-	}
-	if o.Threads > 0 {
-		list = append(list, fmt.Sprintf("threads=%d", o.Threads))
-	}
-	if o.Parallel > 0 {
-		list = append(list, fmt.Sprintf("parallel=%d", o.Parallel))
-	}
-	if o.Embeddings {
-		list = append(list, "embeddings=true")
 	}
 	return append(list, o.Args...)
 }

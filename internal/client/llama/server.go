@@ -131,8 +131,11 @@ func (h *Host) start(ctx context.Context, spec supervise.Spec, need Need, l Load
 	if err != nil {
 		return Loading{}, err
 	}
-	if v.State == supervise.Failed {
+	switch v.State {
+	case supervise.Failed:
 		return Loading{}, fault.New(fault.Reason(v.Failure.Reason), "%s did not start: %s", v.Name, v.Failure.Advice).With("log", v.Failure.Log)
+	case supervise.Stopped, supervise.Stopping:
+		return Loading{}, fault.New(fault.Conflict, "%s was stopped while it was starting", v.Name)
 	}
 	return Loading{Server: v, Need: need}, nil
 }

@@ -188,3 +188,22 @@ func (l *Library) Path(file string) (string, error) {
 	}
 	return filepath.Join(l.root.Name(), file), nil
 }
+
+// Name is the id of what a name means, or the name itself where the file is
+// gone: what was loaded from it can still be named. It fails with
+// fault.Invalid for a bad name.
+func (l *Library) Name(parameter, name string) (string, error) {
+	if err := CheckName(parameter, name); err != nil {
+		return "", err
+	}
+	entries, err := l.List()
+	if err != nil {
+		return "", err
+	}
+	for _, e := range entries {
+		if e.ID == name || slices.Contains(e.Files, name) {
+			return e.ID, nil
+		}
+	}
+	return name, nil
+}
