@@ -146,12 +146,9 @@ func gate(t *testing.T) http.Handler {
 	t.Helper()
 	db := postgrestest.Pool(t, postgres.Config{URL: postgrestest.CloneURL(t), MaxConns: 16})
 	sum := sha256.Sum256([]byte("paw_bench"))
-	for sql, args := range map[string][]any{
-		`insert into agents (id, allowed_tools) values ('bench', '{*}') on conflict do nothing`: nil,
-	} {
-		if _, err := db.Exec(t.Context(), sql, args...); err != nil {
-			t.Fatal(err)
-		}
+	if _, err := db.Exec(t.Context(), `insert into agents (id, allowed_tools, limits) values ('bench', '{*}',
+		'{"credential": {"burst": 1e9, "per_minute": 1e9}, "read": {"burst": 1e9, "per_minute": 1e9}}')`); err != nil {
+		t.Fatal(err)
 	}
 	if _, err := db.Exec(t.Context(), `insert into api_keys (id, agent_id, hint, hash, scopes) values ('bench', 'bench', '', $1, '{*}')`, sum[:]); err != nil {
 		t.Fatal(err)

@@ -49,3 +49,17 @@ func (c Caller) Allows(category, action string) bool {
 		return ok && (cat == "*" || cat == category) && (act == "*" || act == action)
 	})
 }
+
+// Within cuts scopes down to those that a ceiling covers; nil is no ceiling.
+func Within(scopes, ceiling []string) []string {
+	if ceiling == nil {
+		return scopes
+	}
+	return slices.DeleteFunc(slices.Clone(scopes), func(scope string) bool {
+		if slices.Contains(ceiling, scope) {
+			return false
+		}
+		category, action, ok := strings.Cut(scope, ":")
+		return !ok || !Caller{Scopes: ceiling}.Allows(category, action)
+	})
+}

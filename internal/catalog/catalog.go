@@ -7,7 +7,9 @@
 package catalog
 
 import (
+	"crypto/sha256"
 	"embed"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"sync"
@@ -25,8 +27,13 @@ type Entry struct {
 	// Public is the element of tools/list.
 	Public json.RawMessage
 
-	schema func() *tool.Schema
+	schema      func() *tool.Schema
+	fingerprint func() string
 }
+
+// Fingerprint is the SHA-256, in hex, of the tool as it is published: an
+// approval holds for this definition only.
+func (e *Entry) Fingerprint() string { return e.fingerprint() }
 
 // Schema is the argument schema, decoded at first use: a cold start pays only
 // for the tools that are called.
@@ -131,6 +138,10 @@ func decode(category string, raw json.RawMessage) (*Entry, error) {
 			Edition: wire.Edition, Scope: wire.Scope, Exempt: wire.Exempt, Secrets: wire.Secrets,
 		}},
 		Public: public,
+		fingerprint: sync.OnceValue(func() string {
+			sum := sha256.Sum256(public)
+			return hex.EncodeToString(sum[:])
+		}),
 		schema: sync.OnceValue(func() *tool.Schema {
 			s := new(tool.Schema)
 			if err := json.Unmarshal(wire.InputSchema, s); err != nil {

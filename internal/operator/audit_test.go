@@ -11,10 +11,10 @@ import (
 func TestAuditList(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	if _, err := b.DB.Exec(t.Context(), `insert into audit (id, at, request_id, door, agent_id, method, tool, decision, outcome, reason) values
-		('00000000-0000-7000-8000-000000000001', $1, 'r1', 'http', 'bot', 'tools/call', 'memory_search', 'allowed', 'ok', ''),
-		('00000000-0000-7000-8000-000000000002', $1, 'r2', 'http', 'bot', 'tools/call', 'memory_store', 'refused', '', 'denied'),
-		('00000000-0000-7000-8000-000000000003', $2, 'r3', 'http', 'ceo', 'tools/call', 'odoo_search', 'allowed', 'fault', 'unavailable')`,
+	if _, err := b.DB.Exec(t.Context(), `insert into audit (seq, prev, hash, kind, id, at, request_id, door, agent_id, method, tool, decision, outcome, reason) values
+		(1, '', '', 'outcome', '00000000-0000-7000-8000-000000000001', $1, 'r1', 'http', 'bot', 'tools/call', 'memory_search', 'allowed', 'ok', ''),
+		(2, '', '', 'outcome', '00000000-0000-7000-8000-000000000002', $1, 'r2', 'http', 'bot', 'tools/call', 'memory_store', 'refused', '', 'denied'),
+		(3, '', '', 'outcome', '00000000-0000-7000-8000-000000000003', $2, 'r3', 'http', 'ceo', 'tools/call', 'odoo_search', 'allowed', 'fault', 'unavailable')`,
 		noon.Add(-time.Hour), noon.Add(-48*time.Hour)); err != nil {
 		t.Fatal(err)
 	}
@@ -56,8 +56,8 @@ func calls(t *testing.T, b bench, args string) []string {
 func TestAuditList_pages(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	if _, err := b.DB.Exec(t.Context(), `insert into audit (id, at, request_id, door, agent_id, method, tool, decision)
-		select gen_random_uuid(), timestamptz '2026-11-01' + (n / 3) * interval '1 microsecond', 'r' || n, 'http', 'bot', 'tools/call', 't' || n, 'allowed'
+	if _, err := b.DB.Exec(t.Context(), `insert into audit (seq, prev, hash, kind, id, at, request_id, door, agent_id, method, tool, decision)
+		select n, '', '', 'outcome', gen_random_uuid(), timestamptz '2026-11-01' + (n / 3) * interval '1 microsecond', 'r' || n, 'http', 'bot', 'tools/call', 't' || n, 'allowed'
 		from generate_series(1, 10) n`); err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,10 +23,24 @@ type Agent struct {
 	// Allowed and Denied hold patterns: an exact tool name, "memory_*" or
 	// "*". An empty Allowed means none.
 	Allowed, Denied []string
-	// ApprovalRequired and Scoped hold patterns of tools that need more than
-	// the lists before they run.
+	// ApprovalRequired holds patterns of tools that a person must approve,
+	// Scoped of tools that need a live grant.
 	ApprovalRequired, Scoped []string
+	Rules                    []Rule
+	Approver                 Approver
+	ApprovalLife             time.Duration
 }
+
+// Approver is who may approve an agent's calls.
+type Approver string
+
+// The approvers. Whoever sits at the client is asked there, where the client
+// can ask; everybody else waits for an operator. Nobody refuses at once.
+const (
+	ByOperator Approver = "operator"
+	ByClient   Approver = "client"
+	ByNobody   Approver = "none"
+)
 
 // Stop is an emergency stop in force.
 type Stop struct {
@@ -39,6 +54,13 @@ type Snapshot struct {
 	Agent  Agent
 	Caller caller.Caller
 	Stop   *Stop
+	// Edition is what the licence of this installation pays for.
+	Edition tool.Edition
+	// Granted says that a grant for the tool in question is alive.
+	Granted bool
+	// FloodWait and ClassWait are how long until the credential's and the tool
+	// class's bucket has a token; zero when one was taken.
+	FloodWait, ClassWait time.Duration
 }
 
 // Tool is a tool as the catalogue knows it.
@@ -53,13 +75,18 @@ type Step int
 // The gate's order. Steps 5 to 8 answer alike, so that an agent cannot learn
 // from a refusal which tools exist.
 const (
-	StepActive  Step = 2
-	StepStop    Step = 3
-	StepKnown   Step = 5
-	StepDenied  Step = 6
-	StepAllowed Step = 7
-	StepScope   Step = 8
-	StepEdition Step = 9
+	StepActive   Step = 2
+	StepStop     Step = 3
+	StepFlood    Step = 4
+	StepKnown    Step = 5
+	StepDenied   Step = 6
+	StepAllowed  Step = 7
+	StepScope    Step = 8
+	StepEdition  Step = 9
+	StepRules    Step = 11
+	StepGrant    Step = 12
+	StepLimit    Step = 14
+	StepApproval Step = 15
 )
 
 // Decision is the outcome for one tool, with the rule that decided.
@@ -85,7 +112,7 @@ func Unknown(name string) Decision {
 	return refused(StepKnown, "unknown_tool", "no tool is named %q", name)
 }
 
-// Decide applies the steps of the gate that need no arguments.
+// Decide applies the steps of the gate that need no arguments (2 to 9).
 func Decide(s Snapshot, t Tool) Decision {
 	if d := standing(s, t); d.Step != 0 {
 		return d
@@ -93,7 +120,7 @@ func Decide(s Snapshot, t Tool) Decision {
 	return Listed(s, t)
 }
 
-// standing is whether the agent may call anything now (steps 2 and 3).
+// standing is whether the agent may call anything now (steps 2 to 4).
 func standing(s Snapshot, t Tool) Decision {
 	if s.Agent.State != "active" {
 		d := refused(StepActive, "agent_inactive", "agent %s is %s", s.Agent.ID, s.Agent.State)
@@ -103,7 +130,27 @@ func standing(s Snapshot, t Tool) Decision {
 	if s.Stop != nil && !t.Exempt {
 		return stopped(s)
 	}
-	return Decision{}
+	return Flooded(s)
+}
+
+// Flooded is whether the credential sends more than it may (step 4). It holds
+// for every request, not only for calls.
+func Flooded(s Snapshot) Decision {
+	if s.FloodWait <= 0 {
+		return Decision{}
+	}
+	return limited(StepFlood, "flood", s.FloodWait, "the credential sends too many requests")
+}
+
+func limited(step Step, reason string, wait time.Duration, what string) Decision {
+	d := refused(step, reason, "%s; the next is free in %s", what, wait.Round(time.Millisecond))
+	d.Fault = fault.Retry(fault.RateLimited, wait, "rate limit exceeded: %s; try again in %s", what, seconds(wait))
+	return d
+}
+
+// seconds rounds a wait up, so that whoever obeys it does not come too early.
+func seconds(wait time.Duration) string {
+	return fmt.Sprintf("%d s", int((wait+time.Second-1)/time.Second))
 }
 
 func stopped(s Snapshot) Decision {
@@ -136,7 +183,59 @@ func Listed(s Snapshot, t Tool) Decision {
 	if t.Scope != "" && !s.Caller.HasScope(t.Scope) {
 		return refused(StepScope, "scope", "credential %s lacks the scope %s", s.Caller.Credential, t.Scope)
 	}
+	if !covered(s.Edition, t.Edition) {
+		d := refused(StepEdition, "edition", "%s is in the %s edition, the licence is for %s", t.Name, t.Edition, cmp.Or(s.Edition, tool.Community))
+		d.Fault = fault.New(fault.Edition, "%s is in the %s edition; this installation has a licence for %s", t.Name, t.Edition, cmp.Or(s.Edition, tool.Community))
+		return d
+	}
 	return Decision{Allowed: true, Rule: fmt.Sprintf("allowed_tools of agent %s has %q", s.Agent.ID, pattern)}
+}
+
+// covered reports whether a licence includes an edition.
+func covered(licence, wanted tool.Edition) bool {
+	rank := []tool.Edition{tool.Community, tool.Pro, tool.Enterprise}
+	return slices.Index(rank, cmp.Or(wanted, tool.Community)) <= slices.Index(rank, cmp.Or(licence, tool.Community))
+}
+
+// Weigh applies the steps that need the normalised arguments (11, 12), and
+// says whether a person must approve the call and why (15). The limit of step
+// 14 is Limited, because a repeated write comes before it.
+func Weigh(s Snapshot, t Tool, arguments []byte) (d Decision, because string) {
+	effect, index := EvaluateRules(s.Agent.Rules, t.Name, arguments)
+	switch effect {
+	case Forbid:
+		d := refused(StepRules, "forbidden_by_rule", "rule %d of agent %s forbids it", index+1, s.Agent.ID)
+		if index < 0 {
+			d = refused(StepRules, "forbidden_by_rule", "agent %s has allow rules for %s and none matches", s.Agent.ID, t.Name)
+		}
+		d.Fault = fault.New(fault.Forbidden, "a rule of this agent forbids %s with these arguments; other arguments may pass", t.Name)
+		return d, ""
+	case Ask:
+		because = fmt.Sprintf("rule %d", index+1)
+	}
+	if pattern, ok := match(s.Agent.Scoped, t.Name); ok && !s.Granted {
+		d := refused(StepGrant, "grant_required", "scoped_tools of agent %s has %q and no grant is alive", s.Agent.ID, pattern)
+		d.Fault = fault.New(fault.Ungranted, "%s needs a grant; ask for one with capability_request and give the reason", t.Name)
+		return d, ""
+	}
+	if pattern, ok := match(s.Agent.ApprovalRequired, t.Name); ok && because == "" {
+		because = fmt.Sprintf("approval_required_tools has %q", pattern)
+	}
+	if because != "" && s.Agent.Approver == ByNobody {
+		d := refused(StepApproval, "no_approver", "%s asks for approval and approver is none", because)
+		d.Fault = fault.New(fault.NotConfigured,
+			"%s needs an approval and nobody may give it; an operator sets the approver: pawgate agent set %s --approver operator", t.Name, s.Agent.ID)
+		return d, ""
+	}
+	return Decision{Allowed: true}, because
+}
+
+// Limited is the tool class's own limit (step 14).
+func Limited(s Snapshot, t Tool) Decision {
+	if s.ClassWait <= 0 {
+		return Decision{Allowed: true}
+	}
+	return limited(StepLimit, "rate_limited", s.ClassWait, fmt.Sprintf("this agent calls too many %s tools", t.Class))
 }
 
 // match finds the first pattern that covers a tool's name.

@@ -4,7 +4,6 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -12,27 +11,30 @@ import (
 	"github.com/google/uuid"
 
 	"pawgate/internal/catalog"
-	"pawgate/internal/fault"
-	"pawgate/internal/policy"
 	"pawgate/internal/postgres"
 	"pawgate/internal/tool"
 )
 
-//go:embed audit.sql
-var auditSQL string
+//go:embed settle.sql
+var settleSQL string
 
 const (
 	// auditTimeout bounds the record of one call, after the call itself.
 	auditTimeout = 5 * time.Second
-	// auditBatch is how many rows one statement writes at most.
-	auditBatch = 200
+	// auditBatch is how many records one statement writes at most.
+	auditBatch = 100
 	// auditArguments is how many bytes of arguments a row keeps.
 	auditArguments = 8 << 10
+	// maxKept is the largest outcome, in bytes, that a repeated write can be
+	// given again.
+	maxKept = 256 << 10
 )
 
-// auditRow is one row of the trail; the names are the columns'.
+// auditRow is one row of the trail; the names are the columns'. Its place in
+// the chain is found by audit_append.
 type auditRow struct {
 	ID           uuid.UUID       `json:"id"`
+	Kind         string          `json:"kind"` // decision or outcome
 	RequestID    string          `json:"request_id"`
 	Door         string          `json:"door"`
 	AgentID      string          `json:"agent_id"`
@@ -47,19 +49,23 @@ type auditRow struct {
 	DurationUS   int64           `json:"duration_us"`
 }
 
-func (r *Router) row(c *call, entry *catalog.Entry) auditRow {
+func (r *Router) row(c *call, kind string) auditRow {
 	row := auditRow{
-		RequestID: c.requestID, Door: c.door, AgentID: c.snapshot.Agent.ID, CredentialID: c.snapshot.Caller.Credential,
-		Method: c.message.method, Tool: auditName(c.message), DurationUS: r.Now().Sub(c.started).Microseconds(),
+		Kind: kind, RequestID: c.requestID, Door: c.door, AgentID: c.snapshot.Agent.ID, CredentialID: c.snapshot.Caller.Credential,
+		Method: short(c.message.method), Tool: short(c.name), DurationUS: r.Now().Sub(c.started).Microseconds(),
 	}
-	if entry != nil {
-		row.Tool, row.Category = entry.Name, entry.Category
+	if c.entry != nil {
+		row.Category = c.entry.Category
 	}
 	return row
 }
 
-// auditName is the tool's name as it was asked for, cut to what a name can be.
-func auditName(m *message) string { return short(policy.BaseName(m.name)) }
+// decisionRow says that the gate let a call pass.
+func (r *Router) decisionRow(c *call) auditRow {
+	row := r.row(c, "decision")
+	row.Decision = "allowed"
+	return row
+}
 
 func (row *auditRow) setOutcome(out tool.Outcome) {
 	switch {
@@ -73,30 +79,57 @@ func (row *auditRow) setOutcome(out tool.Outcome) {
 	row.Reason = short(row.Reason)
 }
 
-// auditor writes rows in groups: while one statement is under way, the rows
+// finished ends what a reservation holds; the names are gate_settle's.
+type finished struct {
+	AgentID      string       `json:"agent_id"`
+	CredentialID string       `json:"credential_id"`
+	Key          string       `json:"key"`
+	ApprovalID   string       `json:"approval_id"`
+	Outcome      tool.Outcome `json:"outcome"`
+}
+
+func (held reservation) finish(c *call, out tool.Outcome) finished {
+	if len(out.OK) > maxKept {
+		out = tool.Outcome{OK: fmt.Appendf(nil, `{"note":"done before; its result of %d bytes is not kept"}`, len(out.OK))}
+	}
+	return finished{AgentID: c.snapshot.Agent.ID, CredentialID: c.snapshot.Caller.Credential,
+		Key: held.ticket, ApprovalID: held.approval, Outcome: out}
+}
+
+// record is everything that one call leaves behind.
+type record struct {
+	rows     []auditRow
+	finished []finished
+}
+
+// auditor writes records in groups: while one statement is under way, those
 // that arrive wait for the next. Under load a commit carries many calls; alone,
-// a call waits for nobody. A row is acknowledged only after its commit.
+// a call waits for nobody. A record is acknowledged only after its commit.
 type auditor struct {
 	db      postgres.DB
 	mu      sync.Mutex
-	waiting []pendingRow
+	waiting []pendingRecord
 	writing bool
 }
 
-type pendingRow struct {
-	row  auditRow
+type pendingRecord struct {
+	record
 	done chan error
 }
 
 func newAuditor(db postgres.DB) *auditor { return &auditor{db: db} }
 
-// write returns nil once the row is safe.
+// write keeps a single row.
 func (a *auditor) write(ctx context.Context, row auditRow) error {
-	var err error
-	if row.ID, err = uuid.NewV7(); err != nil {
-		return fmt.Errorf("make audit id: %w", err)
+	return a.keep(ctx, record{rows: []auditRow{row}})
+}
+
+// keep returns nil once the record is safe.
+func (a *auditor) keep(ctx context.Context, r record) error {
+	if err := identify(r.rows); err != nil {
+		return err
 	}
-	p := pendingRow{row: row, done: make(chan error, 1)}
+	p := pendingRecord{record: r, done: make(chan error, 1)}
 	a.mu.Lock()
 	a.waiting = append(a.waiting, p)
 	lead := !a.writing
@@ -111,6 +144,30 @@ func (a *auditor) write(ctx context.Context, row auditRow) error {
 	case <-ctx.Done():
 		return fmt.Errorf("wait for audit row: %w", ctx.Err())
 	}
+}
+
+// identify gives rows the ids by which a repetition is recognised.
+func identify(rows []auditRow) error {
+	for i := range rows {
+		id, err := uuid.NewV7()
+		if err != nil {
+			return fmt.Errorf("make audit id: %w", err)
+		}
+		rows[i].ID = id
+	}
+	return nil
+}
+
+// encodeRows renders rows for audit_append.
+func encodeRows(rows []auditRow) ([]byte, error) {
+	if err := identify(rows); err != nil {
+		return nil, err
+	}
+	encoded, err := tool.Marshal(rows)
+	if err != nil {
+		return nil, fmt.Errorf("encode audit rows: %w", err)
+	}
+	return encoded, nil
 }
 
 // drain writes groups until nobody waits.
@@ -133,24 +190,28 @@ func (a *auditor) drain() {
 	}
 }
 
-// insert writes one group. The ids make a repetition harmless, so a lost
+// insert writes one group. Ids make a repetition harmless, so a lost
 // connection is tried once more.
-func (a *auditor) insert(group []pendingRow) error {
-	rows := make([]auditRow, len(group))
-	for i, p := range group {
-		rows[i] = p.row
+func (a *auditor) insert(group []pendingRecord) error {
+	rows, ended := []auditRow{}, []finished{}
+	for _, p := range group {
+		rows, ended = append(rows, p.rows...), append(ended, p.finished...)
 	}
-	encoded, err := tool.Marshal(rows)
+	encodedRows, err := tool.Marshal(rows)
 	if err != nil {
 		return fmt.Errorf("encode audit rows: %w", err)
 	}
+	encodedEnded, err := tool.Marshal(ended)
+	if err != nil {
+		return fmt.Errorf("encode outcomes: %w", err)
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), auditTimeout)
 	defer cancel()
-	if _, err = a.db.Exec(ctx, auditSQL, string(encoded)); err != nil && postgres.Away(err) {
-		_, err = a.db.Exec(ctx, auditSQL, string(encoded))
+	if _, err = a.db.Exec(ctx, settleSQL, string(encodedRows), string(encodedEnded)); err != nil && postgres.Away(err) {
+		_, err = a.db.Exec(ctx, settleSQL, string(encodedRows), string(encodedEnded))
 	}
 	if err != nil {
-		return errors.Join(fault.New(fault.Unavailable, "audit"), fmt.Errorf("write audit rows: %w", err))
+		return fmt.Errorf("write audit rows: %w", err)
 	}
 	return nil
 }

@@ -3,8 +3,8 @@ package router
 import (
 	"context"
 	"crypto/sha256"
-	_ "embed"
 	"errors"
+	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -14,12 +14,9 @@ import (
 
 	"pawgate/internal/caller"
 	"pawgate/internal/fault"
-	"pawgate/internal/policy"
-	"pawgate/internal/postgres"
+	"pawgate/internal/standing"
+	"pawgate/internal/tool"
 )
-
-//go:embed snapshot.sql
-var snapshotSQL string
 
 type localKey struct{}
 
@@ -35,27 +32,41 @@ const localCredential = "local"
 
 // authenticate finds out who calls, and reads in the same statement everything
 // that the gate decides on. On failure it has answered.
-func (r *Router) authenticate(ctx context.Context, w http.ResponseWriter, req *http.Request, m *message) (policy.Snapshot, string, bool) {
-	door, agent, hash := "http", "", []byte{}
-	if local, ok := ctx.Value(localKey{}).(string); ok {
-		door, agent = "stdio", local
-	} else {
-		token, ok := bearer(req.Header)
-		if !ok {
-			r.unauthorized(ctx, w, m, door, "no_key")
-			return policy.Snapshot{}, door, false
-		}
-		sum := sha256.Sum256([]byte(token))
-		hash = sum[:]
+func (r *Router) authenticate(ctx context.Context, w http.ResponseWriter, req *http.Request, c *call) bool {
+	who, ok := r.who(ctx, req, c)
+	if !ok {
+		r.unauthorized(ctx, w, req, c, "no_key")
+		return false
 	}
-	snapshot, err := r.readSnapshot(ctx, agent, hash)
+	var definition *tool.Definition
+	if c.entry != nil {
+		definition = &c.entry.Definition
+	}
+	snapshot, err := standing.Read(ctx, r.DB, who, definition)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
-		r.unauthorized(ctx, w, m, door, "bad_key")
+		r.unauthorized(ctx, w, req, c, "bad_key")
+		return false
 	case err != nil:
-		r.unavailable(ctx, w, m, err)
+		r.unavailable(ctx, w, c.message, err)
+		return false
 	}
-	return snapshot, door, err == nil
+	snapshot.Caller.RequestID, snapshot.Edition = c.requestID, r.Edition
+	c.snapshot = snapshot
+	return true
+}
+
+// who takes the caller's credential out of the request: none at the local
+// door, else a bearer key.
+func (r *Router) who(ctx context.Context, req *http.Request, c *call) (standing.Who, bool) {
+	if local, ok := ctx.Value(localKey{}).(string); ok {
+		c.door = "stdio"
+		return standing.Who{Agent: local, Credential: localCredential, Scopes: []string{caller.ScopeAll}}, true
+	}
+	c.door = "http"
+	token, ok := bearer(req.Header)
+	sum := sha256.Sum256([]byte(token))
+	return standing.Who{KeyHash: sum[:]}, ok
 }
 
 // bearer takes the token out of the one Authorization header (RFC 6750 §2.1).
@@ -70,49 +81,51 @@ func bearer(h http.Header) (string, bool) {
 	return token, ok && strings.EqualFold(scheme, "Bearer") && token != "" && !strings.ContainsAny(token, " \t,")
 }
 
-// snapshotRow is what snapshot.sql selects.
-type snapshotRow struct {
-	CredentialID     string
-	Scopes           []string
-	AgentID          string
-	State            string
-	AllowedTools     []string
-	DeniedTools      []string
-	ApprovalRequired []string
-	ScopedTools      []string
-	Stopped          bool
-	StopEveryone     bool
-	StopReason       string
-	StopSince        time.Time
-}
-
-func (r *Router) readSnapshot(ctx context.Context, agent string, hash []byte) (policy.Snapshot, error) {
-	row, err := postgres.First[snapshotRow](ctx, r.DB, snapshotSQL, hash, agent, localCredential, []string{caller.ScopeAll})
-	if err != nil {
-		return policy.Snapshot{}, err
-	}
-	s := policy.Snapshot{
-		Agent: policy.Agent{ID: row.AgentID, State: row.State, Allowed: row.AllowedTools, Denied: row.DeniedTools,
-			ApprovalRequired: row.ApprovalRequired, Scoped: row.ScopedTools},
-		Caller: caller.Caller{Agent: row.AgentID, Credential: row.CredentialID, Scopes: row.Scopes, RequestID: requestID(ctx)},
-	}
-	if row.Stopped {
-		s.Stop = &policy.Stop{Everyone: row.StopEveryone, Reason: row.StopReason, Since: row.StopSince}
-	}
-	return s, nil
-}
+// loginLimit is how many failed logins one address has before it must wait.
+var loginLimit = standing.Limit{Burst: 20, PerMinute: 20}
 
 // unauthorized answers 401 alike for every cause and records the attempt
-// without any part of the key.
-func (r *Router) unauthorized(ctx context.Context, w http.ResponseWriter, m *message, door, reason string) {
-	row := auditRow{RequestID: requestID(ctx), Door: door, Method: m.method, Tool: auditName(m), Decision: "refused", Reason: reason}
+// without any part of the key. An address that fails too often gets 429, and
+// its attempts are no longer recorded one by one.
+func (r *Router) unauthorized(ctx context.Context, w http.ResponseWriter, req *http.Request, c *call, reason string) {
+	wait, err := standing.Take(ctx, r.DB, "login "+source(req), loginLimit)
+	if err != nil {
+		r.unavailable(ctx, w, c.message, err)
+		return
+	}
+	if wait > 0 {
+		tooMany(w, c.message, wait, "too many failed logins from this address")
+		return
+	}
+	row := r.row(c, "decision")
+	row.Decision, row.Reason = "refused", reason
 	if err := r.audit.write(ctx, row); err != nil {
-		r.unavailable(ctx, w, m, err)
+		r.unavailable(ctx, w, c.message, err)
 		return
 	}
 	w.Header().Set("WWW-Authenticate", `Bearer realm="pawgate", error="invalid_token"`)
-	rpcErrorf(-32001, "not authenticated: send a valid key as \"Authorization: Bearer paw_…\"").of(m).
+	rpcErrorf(codeUnauthenticated, "not authenticated: send a valid key as \"Authorization: Bearer paw_…\"").of(c.message).
 		reason("unauthenticated").write(w, http.StatusUnauthorized)
+}
+
+// source is the address that a request came from. X-Forwarded-For is not
+// looked at: anybody can write it.
+func source(req *http.Request) string {
+	host, _, err := net.SplitHostPort(req.RemoteAddr)
+	if err != nil {
+		return req.RemoteAddr
+	}
+	return host
+}
+
+// tooMany answers 429, which is for floods and failed logins alone: Claude Code
+// does not try it again.
+func tooMany(w http.ResponseWriter, m *message, wait time.Duration, what string) {
+	seconds := int((wait + time.Second - 1) / time.Second)
+	w.Header().Set("Retry-After", strconv.Itoa(seconds))
+	e := rpcErrorf(codeRateLimited, "rate limit exceeded: %s; try again in %d s", what, seconds).of(m)
+	e.Data = map[string]any{"reason": fault.RateLimited, "retry_after_ms": wait.Milliseconds()}
+	e.write(w, http.StatusTooManyRequests)
 }
 
 // unavailable answers 503: nothing is decided without the database.

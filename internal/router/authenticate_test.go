@@ -228,6 +228,7 @@ func TestAudit(t *testing.T) {
 // TestAuditUnderLoad: no acknowledged call is without its row.
 func TestAuditUnderLoad(t *testing.T) {
 	g := newGate(t)
+	g.unlimited()
 	const clients, calls = 16, 25
 	var group sync.WaitGroup
 	for range clients {
@@ -243,14 +244,20 @@ func TestAuditUnderLoad(t *testing.T) {
 	}
 }
 
-// TestUnrecorded: a call whose row cannot be written is not acknowledged.
+// TestUnrecorded: a call whose row cannot be written is not acknowledged, and
+// a write does not even begin.
 func TestUnrecorded(t *testing.T) {
 	g := newGate(t)
-	g.exec(`alter table audit rename to audit_gone`)
+	g.probe.onWrite = func() { g.exec(`alter table audit rename to audit_gone`) }
 	g.post(callBody("probe_write", `{"input":"x"}`)).wantFault(t, "outcome_unknown")
+	g.post(callBody("probe_write", `{"input":"y"}`)).wantFault(t, "unavailable")
+	if n := g.probe.ran.Load(); n != 1 {
+		t.Errorf("%d writes ran, want the one that could be announced", n)
+	}
 	g.post(callBody("probe_echo", `{}`)).wantFault(t, "unavailable")
-	g.post(callBody("nope", `{}`)).wantFault(t, "unavailable")
-	if strings.Contains(g.post(callBody("probe_echo", `{}`)).Body, "audit_gone") {
+	r := g.post(callBody("nope", `{}`))
+	r.wantFault(t, "unavailable")
+	if strings.Contains(r.Body, "audit_gone") {
 		t.Error("a database message leaked")
 	}
 }

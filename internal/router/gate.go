@@ -12,17 +12,30 @@ import (
 	"pawgate/internal/tool"
 )
 
-// call is one tools/call on its way through the gate.
+// call is one message on its way through the gate.
 type call struct {
 	message   *message
+	name      string         // of the tool, without its qualifier
+	entry     *catalog.Entry // nil when no tool has that name
 	snapshot  policy.Snapshot
 	door      string
 	requestID string
 	modern    bool
 	started   time.Time
 
+	arguments []byte // normalised, once they are
+
 	request context.Context // ends with the client's connection or the deadline
 	answer  *answer         // set when the gate has answered
+}
+
+func (r *Router) newCall(ctx context.Context, m *message) *call {
+	c := &call{message: m, requestID: requestID(ctx), modern: m.modern(), started: r.Now()}
+	if m.method == "tools/call" {
+		c.name = policy.BaseName(m.name)
+		c.entry = r.Catalog.Find(c.name)
+	}
+	return c
 }
 
 // status is the HTTP status of a JSON-RPC error: revision 2026-07-28 maps
@@ -49,37 +62,44 @@ func (r *Router) listedTools(s policy.Snapshot) []byte {
 	return out.Bytes()
 }
 
-// serveCall is the gate: one decision, then dispatch, then the record. The
-// answer leaves only when its audit row is safe.
+// serveCall is the gate, in DESIGN's order: one decision, then dispatch, then
+// the record. The answer leaves only when its audit row is safe.
 func (r *Router) serveCall(ctx context.Context, c *call) answer {
-	name := policy.BaseName(c.message.name)
-	entry := r.Catalog.Find(name)
-	if entry == nil {
-		return r.refuse(ctx, c, nil, policy.Unknown(name))
+	if c.entry == nil {
+		return r.refuse(ctx, c, policy.Unknown(c.name))
 	}
-	if d := policy.Decide(c.snapshot, entry.Tool); !d.Allowed {
-		return r.refuse(ctx, c, entry, d)
+	if d := policy.Decide(c.snapshot, c.entry.Tool); !d.Allowed { // 2 to 9
+		return r.refuse(ctx, c, d)
 	}
-	arguments, err := entry.Schema().Normalize(c.message.arguments)
+	arguments, err := c.entry.Schema().Normalize(c.message.arguments) // 10
 	if err != nil {
-		return r.settle(ctx, c, entry, nil, tool.Failed(err, c.requestID))
+		return r.settle(ctx, c, reservation{}, tool.Failed(err, c.requestID))
 	}
-	return r.settle(ctx, c, entry, arguments, r.dispatch(ctx, c, entry, arguments))
+	c.arguments = arguments
+	d, because := policy.Weigh(c.snapshot, c.entry.Tool, arguments) // 11, 12
+	if !d.Allowed {
+		return r.refuse(ctx, c, d)
+	}
+	reserved, refusal := r.reserve(ctx, c, because) // 13 to 15
+	if refusal != nil {
+		return *refusal
+	}
+	return r.settle(ctx, c, reserved, r.dispatch(ctx, c))
 }
 
-func (r *Router) dispatch(ctx context.Context, c *call, entry *catalog.Entry, arguments []byte) tool.Outcome {
-	backend, ok := r.Backends[entry.Category]
+func (r *Router) dispatch(ctx context.Context, c *call) tool.Outcome {
+	backend, ok := r.Backends[c.entry.Category]
 	if !ok {
 		return tool.Outcome{Fault: fault.New(fault.NotConfigured,
-			"category %s has no backend here; the operator sets PAWGATE_FUNCTION_* or PAWGATE_SIDECAR_URL", entry.Category)}
+			"category %s has no backend here; the operator sets PAWGATE_FUNCTION_* or PAWGATE_SIDECAR_URL", c.entry.Category)}
 	}
-	return backend.Call(ctx, c.snapshot.Caller, entry, arguments)
+	return backend.Call(ctx, c.snapshot.Caller, c.entry, c.arguments)
 }
 
 // refuse records a refusal and words it: steps 5 to 8 alike, as an unknown
 // tool.
-func (r *Router) refuse(ctx context.Context, c *call, entry *catalog.Entry, d policy.Decision) answer {
-	row := r.row(c, entry)
+func (r *Router) refuse(ctx context.Context, c *call, d policy.Decision) answer {
+	row := r.row(c, "decision")
 	row.Decision, row.Reason = "refused", d.Reason
 	if err := r.audit.write(ctx, row); err != nil {
 		return r.unrecorded(c, err, true)
@@ -91,23 +111,30 @@ func (r *Router) refuse(ctx context.Context, c *call, entry *catalog.Entry, d po
 }
 
 // settle records what a call came to, then answers.
-func (r *Router) settle(ctx context.Context, c *call, entry *catalog.Entry, arguments []byte, out tool.Outcome) answer {
-	row := r.row(c, entry)
-	row.Decision = "allowed"
-	row.setOutcome(out)
-	row.Arguments = redactedArguments(entry, arguments)
+func (r *Router) settle(ctx context.Context, c *call, reserved reservation, out tool.Outcome) answer {
+	outcome := r.row(c, "outcome")
+	outcome.Decision = "allowed"
+	outcome.setOutcome(out)
+	outcome.Arguments = redactedArguments(c.entry, c.arguments)
+	record := record{rows: []auditRow{outcome}}
+	if !reserved.recorded { // a read: its decision is recorded with its outcome
+		record.rows = []auditRow{r.decisionRow(c), outcome}
+	}
+	if reserved.ticket != "" || reserved.approval != "" {
+		record.finished = []finished{reserved.finish(c, out)}
+	}
 	// The record is kept also when the client is gone or its time is up.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), auditTimeout)
 	defer cancel()
-	if err := r.audit.write(ctx, row); err != nil {
-		return r.unrecorded(c, err, entry.Hints.ReadOnly || out.OK == nil)
+	if err := r.audit.keep(ctx, record); err != nil {
+		return r.unrecorded(c, err, c.entry.Hints.ReadOnly || out.OK == nil)
 	}
 	return answerOf(out)
 }
 
 // unrecorded answers instead of a call whose audit row could not be written.
 func (r *Router) unrecorded(c *call, cause error, harmless bool) answer {
-	r.Log.Error("audit row not written", "request_id", c.requestID, "tool", c.message.name, "error", cause)
+	r.Log.Error("audit row not written", "request_id", c.requestID, "tool", short(c.name), "error", cause)
 	if harmless {
 		return answerOf(tool.Outcome{Fault: fault.Retry(fault.Unavailable, 2*time.Second,
 			"the database is not reachable, so the call could not be recorded; nothing was changed, try again in a few seconds")})
@@ -119,11 +146,22 @@ func (r *Router) unrecorded(c *call, cause error, harmless bool) answer {
 // refuseNotification: a tools/call without an id could never be answered, so
 // it does not run; the attempt is recorded.
 func (r *Router) refuseNotification(ctx context.Context, w http.ResponseWriter, c *call) {
-	row := r.row(c, nil)
+	row := r.row(c, "decision")
 	row.Decision, row.Reason = "refused", "no_id"
 	if err := r.audit.write(ctx, row); err != nil {
 		r.unavailable(ctx, w, c.message, err)
 		return
 	}
 	rpcErrorf(codeInvalidRequest, "tools/call needs an id; without one nothing is run").write(w, http.StatusBadRequest)
+}
+
+// refuseFlood answers a credential that sends too much, whatever it sends.
+func (r *Router) refuseFlood(ctx context.Context, w http.ResponseWriter, c *call, d policy.Decision) {
+	row := r.row(c, "decision")
+	row.Decision, row.Reason = "refused", d.Reason
+	if err := r.audit.write(ctx, row); err != nil {
+		r.unavailable(ctx, w, c.message, err)
+		return
+	}
+	tooMany(w, c.message, c.snapshot.FloodWait, "this credential sends too many requests")
 }

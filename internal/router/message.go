@@ -26,6 +26,10 @@ const (
 	codeMethodNotFound = -32601
 	codeInvalidParams  = -32602
 	codeInternal       = -32603
+
+	// Of the range that JSON-RPC leaves to implementations.
+	codeUnauthenticated = -32001
+	codeRateLimited     = -32029
 )
 
 // message is one JSON-RPC message, taken apart strictly: every later layer

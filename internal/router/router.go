@@ -18,7 +18,9 @@ import (
 	"time"
 
 	"pawgate/internal/catalog"
+	"pawgate/internal/policy"
 	"pawgate/internal/postgres"
+	"pawgate/internal/tool"
 )
 
 // Config is what a router is made of. All fields but the limits are required.
@@ -29,6 +31,8 @@ type Config struct {
 	DB       postgres.DB
 	Log      *slog.Logger
 	Now      func() time.Time
+	// Edition is what the licence pays for.
+	Edition tool.Edition
 
 	// AllowedHosts are the Host headers that are served; empty: any. A server
 	// on loopback must set them, or a web page could reach it by DNS
@@ -111,11 +115,14 @@ func (r *Router) serveMCP(w http.ResponseWriter, req *http.Request) {
 	}
 	ctx, cancel := context.WithTimeout(req.Context(), r.Timeout)
 	defer cancel()
-	snapshot, door, ok := r.authenticate(ctx, w, req, m)
-	if !ok {
+	c := r.newCall(ctx, m)
+	if !r.authenticate(ctx, w, req, c) {
 		return
 	}
-	c := &call{message: m, snapshot: snapshot, door: door, requestID: requestID(ctx), modern: m.modern(), started: r.Now()}
+	if d := policy.Flooded(c.snapshot); d.Step != 0 {
+		r.refuseFlood(ctx, w, c, d)
+		return
+	}
 	switch {
 	case m.notification() && m.method == "tools/call":
 		r.refuseNotification(ctx, w, c)

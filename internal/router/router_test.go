@@ -40,6 +40,7 @@ type probe struct {
 	ran     atomic.Int64
 	last    atomic.Value // arguments of the last run
 	release chan struct{}
+	onWrite func() // runs inside probe_write
 }
 
 type echoArgs struct {
@@ -71,6 +72,9 @@ func (p *probe) category() tool.Category {
 		}, tool.Secret("token")),
 		tool.Write("probe_write", "Count a write.", func(_ context.Context, _ caller.Caller, a needArgs) (nothing, error) {
 			count()
+			if p.onWrite != nil {
+				p.onWrite()
+			}
 			return nothing{}, nil
 		}),
 		tool.Read("probe_slow", "Wait until released.", func(ctx context.Context, _ caller.Caller, _ nothing) (nothing, error) {
@@ -135,6 +139,13 @@ func (g *gate) exec(sql string, args ...any) {
 	if _, err := g.db.Exec(context.Background(), sql, args...); err != nil {
 		g.Fatalf("%s: %v", sql, err)
 	}
+}
+
+// unlimited lifts the limits of every agent, for tests that hurry.
+func (g *gate) unlimited() {
+	g.Helper()
+	g.exec(`update agents set limits = (select jsonb_object_agg(class, '{"burst": 1e9, "per_minute": 1e9}'::jsonb)
+		from unnest(array['credential', 'read', 'write', 'send', 'execute', 'expensive']) class)`)
 }
 
 // count is a number read from the database.

@@ -9,7 +9,7 @@ calls as (
     select u.at, u.id, u.tool, u.decision, u.outcome, u.reason, round(u.duration_us / 1000.0, 3) as duration_ms,
            u.decision = 'refused' as refused, u.outcome in ('fault', 'invalid') as failed
     from audit u
-    where u.agent_id = @agent_id and u.tool <> '' and u.door <> 'operator'
+    where u.agent_id = @agent_id and u.tool <> '' and u.door <> 'operator' and (u.kind = 'outcome' or u.decision = 'refused')
 ),
 shown_calls as (
     select at, tool, decision, outcome, reason, duration_ms from calls

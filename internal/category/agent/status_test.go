@@ -54,13 +54,13 @@ func TestAgentStatus(t *testing.T) {
 		('k4', 'ceo', 'paw_test_SECRET', 'h4', null, null, null)`, used, noon)
 	b.exec(t, `insert into stops (agent_id, reason, stopped_by, stopped_at, resumed_at) values
 		('lead', 'looping', 'ceo', $1, null), (null, '', 'root', $2, null), ('lead', 'past', 'ceo', $1, $2)`, used, noon)
-	b.exec(t, `insert into audit (id, at, request_id, door, agent_id, method, tool, decision, outcome, reason, duration_us, arguments) values
-		(gen_random_uuid(), $1, 'r1', 'http', 'lead', 'tools/call', 'memory_search', 'allowed', 'ok', '', 1500, '{"query":"PRIVATE"}'),
-		(gen_random_uuid(), $2, 'r2', 'http', 'lead', 'tools/call', 'memory_store', 'allowed', 'fault', 'unavailable', 20, null),
-		(gen_random_uuid(), $3, 'r3', 'http', 'lead', 'tools/call', 'odoo_search', 'refused', '', 'denied', 0, null),
-		(gen_random_uuid(), $3, 'r4', 'http', 'lead', 'tools/list', '', 'allowed', 'ok', '', 0, null),
-		(gen_random_uuid(), $3, 'r5', 'operator', 'lead', 'agent.allow', 'memory_*', 'allowed', 'ok', '', 0, null),
-		(gen_random_uuid(), $1, 'r6', 'http', 'ceo', 'tools/call', 'memory_search', 'refused', '', 'denied', 0, null)`,
+	b.exec(t, `insert into audit (seq, prev, hash, kind, id, at, request_id, door, agent_id, method, tool, decision, outcome, reason, duration_us, arguments) values
+		(1, '', '', 'outcome', gen_random_uuid(), $1, 'r1', 'http', 'lead', 'tools/call', 'memory_search', 'allowed', 'ok', '', 1500, '{"query":"PRIVATE"}'),
+		(2, '', '', 'outcome', gen_random_uuid(), $2, 'r2', 'http', 'lead', 'tools/call', 'memory_store', 'allowed', 'fault', 'unavailable', 20, null),
+		(3, '', '', 'outcome', gen_random_uuid(), $3, 'r3', 'http', 'lead', 'tools/call', 'odoo_search', 'refused', '', 'denied', 0, null),
+		(4, '', '', 'outcome', gen_random_uuid(), $3, 'r4', 'http', 'lead', 'tools/list', '', 'allowed', 'ok', '', 0, null),
+		(5, '', '', 'outcome', gen_random_uuid(), $3, 'r5', 'operator', 'lead', 'agent.allow', 'memory_*', 'allowed', 'ok', '', 0, null),
+		(6, '', '', 'outcome', gen_random_uuid(), $1, 'r6', 'http', 'ceo', 'tools/call', 'memory_search', 'refused', '', 'denied', 0, null)`,
 		noon.Add(-time.Minute), noon.Add(-time.Hour), noon.Add(-25*time.Hour))
 
 	got := tooltest.OK[agentStatus](t, b.cat, tooltest.Who("ceo"), "agent_status", `{"agent_id":"lead"}`)

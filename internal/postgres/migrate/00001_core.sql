@@ -1,6 +1,6 @@
 -- +goose Up
--- Agents, their credentials, the emergency stop and the audit trail: what the
--- gate reads and writes for every call.
+-- Agents, their credentials and the emergency stop: who calls, and whether
+-- anybody may.
 
 create table agents (
     id                      text primary key check (id ~ '^[a-z0-9][a-z0-9_-]{0,63}$'),
@@ -48,26 +48,6 @@ create table stops (
     resumed_at timestamptz
 );
 create unique index stops_in_force on stops (coalesce(agent_id, '')) where resumed_at is null;
-
--- One row for every call and every refusal, written before the answer leaves.
-create table audit (
-    id            uuid primary key,
-    at            timestamptz not null default now(),
-    request_id    text not null,
-    door          text not null,                   -- http, stdio, loop, operator
-    agent_id      text not null default '',
-    credential_id text not null default '',
-    method        text not null,
-    tool          text not null default '',
-    category      text not null default '',
-    decision      text not null check (decision in ('allowed', 'refused')),
-    reason        text not null default '',        -- why refused, or the reason of a fault
-    outcome       text not null default '' check (outcome in ('', 'ok', 'fault', 'invalid')),
-    arguments     jsonb,                           -- redacted
-    duration_us   bigint not null default 0
-);
-create index audit_by_agent on audit (agent_id, at desc);
-create index audit_by_time on audit (at desc);
 
 -- What each sidecar last said of itself.
 create table sidecars (

@@ -1,0 +1,225 @@
+package router
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"pawgate/internal/fault"
+	"pawgate/internal/policy"
+	"pawgate/internal/postgres"
+	"pawgate/internal/tool"
+)
+
+//go:embed reserve.sql
+var reserveSQL string
+
+// reservation is what the gate holds while a call runs, to be given back with
+// its outcome.
+type reservation struct {
+	recorded bool   // the decision's audit row is written
+	ticket   string // the idempotency key that was claimed
+	approval string // the approval that was used
+}
+
+// request is the argument of gate_reserve.
+type request struct {
+	AgentID      string          `json:"agent_id"`
+	CredentialID string          `json:"credential_id"`
+	RequestID    string          `json:"request_id"`
+	Tool         string          `json:"tool"`
+	Definition   string          `json:"definition"`
+	Hash         string          `json:"arguments_hash"`
+	Arguments    json.RawMessage `json:"arguments"`
+	Shown        json.RawMessage `json:"shown"`
+	Ticket       *string         `json:"idempotency_key"`
+	Deadline     time.Time       `json:"deadline"`
+	Limited      bool            `json:"limited"`
+	Because      *string         `json:"because"`
+	ApprovalID   string          `json:"approval_id"`
+	Life         string          `json:"life"`
+	Accepted     bool            `json:"accepted"`
+}
+
+// verdict is what gate_reserve answers.
+type verdict struct {
+	Verdict    string       `json:"verdict"`
+	Outcome    tool.Outcome `json:"outcome"`
+	ID         string       `json:"id"`
+	Reason     string       `json:"reason"`
+	Until      time.Time    `json:"until"`
+	ApprovalID *string      `json:"approval_id"`
+}
+
+// reserve takes the last steps before a call runs: a known idempotency key
+// returns its first outcome, the limit of the tool's class, an approval. One
+// transaction does it, and writes the decision's audit row before anything is
+// changed. A plain read needs none of it.
+func (r *Router) reserve(ctx context.Context, c *call, because string) (reservation, *answer) {
+	ticket := ""
+	if !c.entry.Hints.ReadOnly {
+		ticket = c.message.ticket()
+	}
+	limit := policy.Limited(c.snapshot, c.entry.Tool)
+	if c.entry.Hints.ReadOnly && because == "" {
+		if !limit.Allowed {
+			a := r.refuse(ctx, c, limit)
+			return reservation{}, &a
+		}
+		return reservation{}, nil
+	}
+	v, err := r.claim(ctx, c, ticket, because, !limit.Allowed)
+	if err != nil {
+		a := r.unrecorded(c, err, true)
+		return reservation{}, &a
+	}
+	if v.Verdict == "go" {
+		held := reservation{recorded: true, ticket: ticket}
+		if v.ApprovalID != nil {
+			held.approval = *v.ApprovalID
+		}
+		return held, nil
+	}
+	a := r.held(ctx, c, v, limit)
+	return reservation{}, &a
+}
+
+// runningPoll is how often a call looks whether its first attempt, which is
+// still running, has an outcome by now.
+const runningPoll = 150 * time.Millisecond
+
+// claim calls gate_reserve until the verdict is final.
+func (r *Router) claim(ctx context.Context, c *call, ticket, because string, limited bool) (verdict, error) {
+	call, rows, err := r.request(ctx, c, ticket, because, limited)
+	if err != nil {
+		return verdict{}, err
+	}
+	for {
+		v, err := r.reserveOnce(ctx, call, rows)
+		if err != nil || v.Verdict != "running" || ticket == "" {
+			return v, err
+		}
+		select {
+		case <-ctx.Done():
+			return v, nil
+		case <-time.After(runningPoll):
+		}
+	}
+}
+
+func (r *Router) reserveOnce(ctx context.Context, call, rows []byte) (verdict, error) {
+	answered, err := postgres.First[struct{ Verdict []byte }](ctx, r.DB, reserveSQL, string(call), string(rows))
+	if err != nil {
+		return verdict{}, fmt.Errorf("reserve call: %w", err)
+	}
+	var v verdict
+	if err := json.Unmarshal(answered.Verdict, &v); err != nil {
+		return verdict{}, fmt.Errorf("read verdict: %w", err)
+	}
+	return v, nil
+}
+
+func (r *Router) request(ctx context.Context, c *call, ticket, because string, limited bool) (call, rows []byte, err error) {
+	hash := sha256.Sum256(c.arguments)
+	deadline, _ := ctx.Deadline()
+	q := request{
+		AgentID: c.snapshot.Agent.ID, CredentialID: c.snapshot.Caller.Credential, RequestID: c.requestID,
+		Tool: c.entry.Name, Definition: c.entry.Fingerprint(), Hash: hex.EncodeToString(hash[:]),
+		Arguments: c.arguments, Shown: shown(redactedArguments(c.entry, c.arguments)), Deadline: deadline.Add(auditTimeout).UTC(), Limited: limited,
+		ApprovalID: newApprovalID(), Life: fmt.Sprintf("%d seconds", int(c.snapshot.Agent.ApprovalLife.Seconds())),
+	}
+	if ticket != "" {
+		q.Ticket = &ticket
+	}
+	if because != "" {
+		q.Because = &because
+	}
+	if call, err = tool.Marshal(q); err != nil {
+		return nil, nil, fmt.Errorf("encode reservation: %w", err)
+	}
+	rows, err = encodeRows([]auditRow{r.decisionRow(c)})
+	return call, rows, err
+}
+
+func shown(arguments json.RawMessage) json.RawMessage {
+	if arguments == nil {
+		return json.RawMessage(`{}`)
+	}
+	return arguments
+}
+
+// newApprovalID is short enough to be typed on a phone; a unique prefix of it
+// is accepted too.
+func newApprovalID() string { return "a" + strings.ToLower(rand.Text()[:9]) }
+
+// held words a verdict that is not "go", and records it.
+func (r *Router) held(ctx context.Context, c *call, v verdict, limit policy.Decision) answer {
+	switch v.Verdict {
+	case "replay":
+		return r.replay(ctx, c, v.Outcome)
+	case "limited":
+		return r.refuse(ctx, c, limit)
+	}
+	f := heldFault(c, v)
+	return r.refuse(ctx, c, policy.Decision{Step: policy.StepApproval, Reason: string(f.Reason), Fault: f})
+}
+
+func heldFault(c *call, v verdict) *fault.Fault {
+	switch v.Verdict {
+	case "pending":
+		return fault.New(fault.ApprovalRequired, "%s needs an approval (%s); repeat the same call once it is given, before %s",
+			c.entry.Name, v.ID, v.Until.UTC().Format(time.RFC3339)).With("approval_id", v.ID).With("expires_at", v.Until.UTC())
+	case "denied":
+		text := fmt.Sprintf("%s was not approved (%s)", c.entry.Name, v.ID)
+		if v.Reason != "" {
+			text += ": " + v.Reason
+		}
+		return fault.New(fault.Denied, "%s", text).With("approval_id", v.ID)
+	case "crowded":
+		return fault.New("too_many_pending", "20 approvals of this agent are pending; wait until some are decided")
+	case "running":
+		return fault.Retry(fault.InProgress, 2*time.Second, "the same call is still running; ask again for its outcome")
+	case "conflict":
+		return fault.New(fault.Conflict, "this idempotency key was used for another call; use a new key")
+	}
+	return fault.New(fault.OutcomeUnknown, "the same call was started before and its outcome was lost; look whether the change was made")
+}
+
+// replay answers a repeated write with its first outcome.
+func (r *Router) replay(ctx context.Context, c *call, out tool.Outcome) answer {
+	row := r.row(c, "outcome")
+	row.Decision = "allowed"
+	row.setOutcome(out)
+	row.Outcome = "replayed"
+	if err := r.audit.write(ctx, row); err != nil {
+		return r.unrecorded(c, err, true)
+	}
+	return answerOf(out)
+}
+
+// maxTicket bounds an idempotency key, in bytes.
+const maxTicket = 200
+
+// ticket is what makes a repetition of this call recognisable: the key in its
+// _meta, or the id that Claude Code gives every use of a tool. JSON-RPC ids do
+// not serve: they restart with each client.
+func (m *message) ticket() string {
+	for _, name := range []string{"pawgate/idempotencyKey", "idempotencyKey", "claudecode/toolUseId"} {
+		if m.meta == nil {
+			return ""
+		}
+		v := member(m.meta, name)
+		if text, err := jsontext.AppendUnquote(nil, v); v != nil && err == nil && len(text) > 0 && len(text) <= maxTicket {
+			return name[strings.LastIndexByte(name, '/')+1:] + ":" + string(text)
+		}
+	}
+	return ""
+}
