@@ -29,7 +29,7 @@ type Alternative struct {
 const (
 	weightWhole  = 1.0  // a word, a pair of characters, an identifier
 	weightChain  = 0.3  // the whole of a word that is also asked for in parts
-	weightPart   = 0.4  // a part in letters of an identifier with digits
+	weightPart   = 0.15 // a part in letters of an identifier
 	weightSingle = 0.25 // a Chinese character of a pair
 	fitStem      = 0.9  // another form of the word
 	fitAlias     = 0.95 // another name of the thing
@@ -119,7 +119,9 @@ func (n *needs) addWord(l lexeme, speaks []language, plain *needs) {
 	case strings.Contains(whole, "_") || len(l.parts) == 1:
 		n.add(weightWhole, whole)
 	case l.identifier():
-		n.add(weightWhole, whole)
+		for _, run := range l.chain() {
+			n.add(weightWhole, run)
+		}
 		for i := range l.parts {
 			if p := l.part(i); len(p) > 1 && !strings.ContainsFunc(p, unicode.IsDigit) {
 				n.add(weightPart, forms(p, speaks)...)

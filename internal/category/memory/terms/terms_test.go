@@ -109,6 +109,8 @@ func TestQuery(t *testing.T) {
 		"case_1":                    {"case_1"},
 		"covid-19":                  {"covid-19", "covid"},
 		"well-known":                {"well", "known", "well-known"},
+		"me@example.com":            {"me@example.com", "me", "example", "com"},
+		"a/b/c/d/e":                 {"a/b/c/d", "b/c/d/e"},
 	} {
 		t.Run(query, func(t *testing.T) {
 			t.Parallel()

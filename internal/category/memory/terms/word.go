@@ -15,10 +15,11 @@ func (l lexeme) simple() bool {
 	return l.possessive() || len(l.parts) == 1 && l.parts[0].to == len(l.text)
 }
 
-// identifier reports whether only the whole word will do: a word with an
-// underscore or a suffix, or one of whose parts has a digit.
+// identifier reports whether the whole is what counts, and not its parts: a
+// word with a suffix or a digit, a path, an address, a qualified name; not
+// "well-known", "don't" or "R&D".
 func (l lexeme) identifier() bool {
-	return strings.Contains(l.text, "_") || l.parts[len(l.parts)-1].to != len(l.text) ||
+	return l.parts[len(l.parts)-1].to != len(l.text) || strings.ContainsAny(l.text, `_./\:@#+~`) ||
 		strings.ContainsFunc(l.text, unicode.IsDigit)
 }
 
@@ -43,6 +44,19 @@ func (l lexeme) part(i int) string { return l.text[l.parts[i].from:l.parts[i].to
 
 // maxRun is how many neighbouring parts of a word are one term.
 const maxRun = 4
+
+// chain is what to ask for to find an identifier: the whole, or, of one with
+// more parts than a run has, all its runs of the full length.
+func (l lexeme) chain() []string {
+	if len(l.parts) <= maxRun {
+		return []string{foldWord(l.text)}
+	}
+	var all []string
+	for from := range len(l.parts) - maxRun + 1 {
+		all = append(all, foldWord(l.text[l.parts[from].from:l.parts[from+maxRun-1].to]))
+	}
+	return all
+}
 
 // runs are the whole word and every run of two to four of its parts, joiners
 // included: so "local/bin" finds /usr/local/bin and v1.2 finds v1.2.3, and
