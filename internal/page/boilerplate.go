@@ -1,0 +1,173 @@
+package page
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"golang.org/x/net/html"
+)
+
+// Names that say what an element is for, as class, id, role or data attribute.
+// They are matched against single words: "post-share-bar" has the words post,
+// share and bar.
+var boilerplateWords = []string{
+	"nav", "navbar", "navigation", "menu", "submenu", "breadcrumb", "breadcrumbs", "pagination", "pager", "footer", "sidebar", "skip",
+	"cookie", "cookies", "consent", "gdpr", "share", "sharing", "sharedaddy", "social", "addtoany", "addthis", "shariff",
+	"related", "recommended", "recommendations", "recirc", "outbrain", "taboola", "newsletter",
+	"comments", "respond", "disqus", "commentlist", "editsection", "advert", "advertisement", "adsense", "dfp", "werbung", "anzeige",
+}
+
+// weakWords say it of short elements only: they also name wrappers of content.
+var weakWords = []string{
+	"masthead", "rail", "toolbar", "cmp", "modal", "popup", "overlay", "paywall", "follow", "likes", "promo", "promoted",
+	"sponsored", "subscribe", "subscription", "signup", "donate", "ad", "ads", "advertorial", "banner", "comment", "tags", "taglist", "tagcloud",
+	"byline", "author", "authorbox", "vcard", "postmeta", "meta", "dateline", "timestamp", "print", "printonly", "rating", "feedback",
+}
+
+// linkedWords say it of short elements with a link: without one, a teaser is
+// the article's own first paragraph.
+var linkedWords = []string{"teaser", "teasers", "card", "tile", "widget", "widgets"}
+
+// shortText is the length in characters below which weakWords count.
+const shortText = 250
+
+// boilerplatePairs are words that say it only together.
+var boilerplatePairs = regexp.MustCompile(`(?i)(read|see|view|more|also|next|prev|previous|older|newer|jump|table|author|about|post|entry|article|story)[-_]?(more|also|next|posts?|articles?|stories|story|nav|navigation|contents|bio|box|info|footer|author|tags|links?|meta|date|time)\b`)
+
+var boilerplateRoles = []string{"navigation", "menu", "menubar", "complementary", "banner", "contentinfo", "search", "alert", "alertdialog", "dialog", "toolbar", "tablist"}
+
+// keepWords protect an element whatever else its name says.
+var keepWords = []string{"content", "article", "body", "entry", "main", "text", "story", "page"}
+
+// controls are elements for doing, not for reading.
+var controls = []string{"nav", "aside", "footer", "form", "button", "select", "input", "textarea", "label", "svg", "dialog"}
+
+// prune cuts what is around the content. Nothing that holds two fifths of the
+// page's text or more is cut, whatever its name. strict also cuts by the words
+// that say it of short elements only.
+func prune(body *html.Node, strict bool) {
+	total := textLength(body)
+	for _, n := range elements(body, func(n *html.Node) bool { return boilerplate(n, strict) }) {
+		if attached(n, body) && textLength(n)*10 < total*4 {
+			detach(n)
+		}
+	}
+	dropCalls(body)
+	for _, n := range elements(body, linkList) {
+		if attached(n, body) && textLength(n)*10 < total*4 {
+			detach(n)
+		}
+	}
+}
+
+func boilerplate(n *html.Node, strict bool) bool {
+	switch {
+	case n.Data == "form":
+		return textLength(n) < 500 // some sites wrap the whole page in a form
+	case n.Data == "label", n.Data == "header":
+		return n.Data == "header" && !within(n.Parent, isArticle) && first(n, "h1") == nil
+	case n.Data == "footer":
+		return true
+	case slices.Contains(controls, n.Data):
+		return true
+	case slices.Contains(boilerplateRoles, strings.ToLower(attr(n, "role"))):
+		return true
+	case n.Data == "html", n.Data == "body", n.Data == "main", n.Data == "article":
+		return false
+	}
+	name := attr(n, "class") + " " + attr(n, "id")
+	strong, weak := boilerplateName(name)
+	weak = weak || hasWord(name, linkedWords) && first(n, "a") != nil && first(n, "h1") == nil
+	return strong || strict && weak && textLength(n) < shortText
+}
+
+func hasWord(name string, words []string) bool {
+	for word := range wordsOf(name) {
+		if slices.Contains(words, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// boilerplateName judges the words of a class and an id.
+func boilerplateName(name string) (strong, weak bool) {
+	for word := range wordsOf(name) {
+		if slices.Contains(keepWords, word) {
+			return false, false
+		}
+		strong = strong || slices.Contains(boilerplateWords, word)
+		weak = weak || slices.Contains(weakWords, word)
+	}
+	return strong, weak || boilerplatePairs.MatchString(name)
+}
+
+// wordsOf yields the lower-case words of a name: by separators and by camel
+// case.
+func wordsOf(name string) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		start := 0
+		for i := 0; i <= len(name); i++ {
+			upper := i > start && i < len(name) && 'A' <= name[i] && name[i] <= 'Z' && 'a' <= name[i-1] && name[i-1] <= 'z'
+			if i < len(name) && !upper && !strings.ContainsRune(" \t\n-_:./", rune(name[i])) {
+				continue
+			}
+			if i > start && !yield(strings.ToLower(name[start:i])) {
+				return
+			}
+			start = i + 1
+			if upper {
+				start = i
+			}
+		}
+	}
+}
+
+func isArticle(n *html.Node) bool {
+	return n.Data == "article" || n.Data == "main" || attr(n, "role") == "main" || attr(n, "itemprop") == "articleBody"
+}
+
+// linkList finds lists of links that lead elsewhere: nearly all of the text is
+// inside links, and there are several.
+func linkList(n *html.Node) bool {
+	if n.Data != "ul" && n.Data != "ol" && n.Data != "div" && n.Data != "section" {
+		return false
+	}
+	links := elements(n, func(n *html.Node) bool { return n.Data == "a" })
+	if len(links) < 3 {
+		return false
+	}
+	length := textLength(n)
+	return length > 0 && linkLength(n)*100 > length*85
+}
+
+// calls are the first words of lines that lead away from the text.
+var calls = regexp.MustCompile(`(?i)^\s*[►→»•\-–]*\s*(related (articles?|coverage|stories|posts|content|reading)|related:?$|read (more|also|next)\b|see also:|you (may|might) (also )?(like|enjoy|be interested)|more (from|on|stories|news)\b|recommended (for you|stories|reading)|advertisement\b|share this|follow us|subscribe (to|now)|sign up (for|to)|don['’]t miss|mehr zum thema|mehr (informationen|dazu):?$|lesen sie (auch|hier|mehr)|auch interessant|das könnte (sie|dich)|schon gelesen|anzeige$|werbung$|artikel (teilen|gefallen)|(à )?lire aussi|sur le même sujet|(le|te) puede interesar|lea también|leer más|leggi anche|leia (também|mais)|czytaj (też|także|również)|zobacz (też|także|również)|читайте также|延伸閱讀|相關(文章|新聞|報導)|你可能(也)?(喜歡|会喜欢)|相关(文章|新闻|阅读|推荐)|推荐阅读|関連(記事|ニュース|リンク)|あわせて読みたい|관련\s?(기사|글))`)
+
+// dropCalls cuts short lines that begin like one of calls, and after such a
+// heading the links that follow it.
+func dropCalls(body *html.Node) {
+	for _, n := range elements(body, func(n *html.Node) bool { return slices.Contains(callers, n.Data) }) {
+		text := textOf(n)
+		if len(text) > 600 || runes(text) > 160 || !calls.MatchString(text) {
+			continue
+		}
+		if isHeading(n) {
+			for next := n.NextSibling; next != nil && !isHeading(next); next = n.NextSibling {
+				length := textLength(next)
+				if length > 60 && linkLength(next)*2 < length {
+					break
+				}
+				detach(next)
+			}
+		}
+		detach(n)
+	}
+}
+
+var callers = []string{"h2", "h3", "h4", "h5", "h6", "p", "strong", "b", "div", "span", "li"}
+
+func isHeading(n *html.Node) bool {
+	return n.Type == html.ElementNode && len(n.Data) == 2 && n.Data[0] == 'h' && '1' <= n.Data[1] && n.Data[1] <= '6'
+}

@@ -1,0 +1,119 @@
+package page
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/net/html"
+)
+
+// attr is an attribute's value, empty when the node or the attribute is missing.
+func attr(n *html.Node, name string) string {
+	if n == nil {
+		return ""
+	}
+	for _, a := range n.Attr {
+		if a.Key == name && a.Namespace == "" {
+			return a.Val
+		}
+	}
+	return ""
+}
+
+func hasAttr(n *html.Node, name string) bool {
+	return slices.ContainsFunc(n.Attr, func(a html.Attribute) bool { return a.Key == name })
+}
+
+func setAttr(n *html.Node, name, value string) {
+	for i, a := range n.Attr {
+		if a.Key == name {
+			n.Attr[i].Val = value
+			return
+		}
+	}
+	n.Attr = append(n.Attr, html.Attribute{Key: name, Val: value})
+}
+
+// first is the first element with one of the tags, in document order.
+func first(n *html.Node, tags ...string) *html.Node {
+	return find(n, func(n *html.Node) bool { return slices.Contains(tags, n.Data) })
+}
+
+// find is the first element, in document order, that satisfies want.
+func find(n *html.Node, want func(*html.Node) bool) *html.Node {
+	if n == nil {
+		return nil
+	}
+	for c := range n.Descendants() {
+		if c.Type == html.ElementNode && want(c) {
+			return c
+		}
+	}
+	return nil
+}
+
+// elements are the elements below n that satisfy want, in document order.
+func elements(n *html.Node, want func(*html.Node) bool) []*html.Node {
+	var found []*html.Node
+	for c := range n.Descendants() {
+		if c.Type == html.ElementNode && want(c) {
+			found = append(found, c)
+		}
+	}
+	return found
+}
+
+// detach removes a node from its tree, if it is in one.
+func detach(n *html.Node) {
+	if n.Parent != nil {
+		n.Parent.RemoveChild(n)
+	}
+}
+
+// within reports whether n is below, or is, an element that satisfies want.
+func within(n *html.Node, want func(*html.Node) bool) bool {
+	for ; n != nil; n = n.Parent {
+		if n.Type == html.ElementNode && want(n) {
+			return true
+		}
+	}
+	return false
+}
+
+// textLength counts the characters of the text below n, runs of white space as
+// one.
+func textLength(n *html.Node) int {
+	length, inWord := 0, false
+	for c := range n.Descendants() {
+		if c.Type != html.TextNode {
+			continue
+		}
+		for field := range strings.FieldsSeq(c.Data) {
+			length += utf8.RuneCountInString(field)
+			if inWord {
+				length++
+			}
+			inWord = true
+		}
+	}
+	return length
+}
+
+// linkLength counts the characters of text inside links below n.
+func linkLength(n *html.Node) int {
+	length := 0
+	for _, a := range elements(n, func(n *html.Node) bool { return n.Data == "a" }) {
+		length += textLength(a)
+	}
+	return length
+}
+
+// clone copies a tree.
+func clone(n *html.Node) *html.Node {
+	c := &html.Node{Type: n.Type, DataAtom: n.DataAtom, Data: n.Data, Namespace: n.Namespace, Attr: slices.Clone(n.Attr)}
+	for child := range n.ChildNodes() {
+		c.AppendChild(clone(child))
+	}
+	return c
+}
