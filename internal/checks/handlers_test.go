@@ -209,6 +209,40 @@ func (h handled) leaves(outside map[string]bool) bool {
 	return false
 }
 
+// refuses reports whether a tool has code of its own that refuses arguments:
+// a Validate method, or a fault in what its handler reaches in its own file.
+func (h handled) refuses() bool {
+	for _, d := range h.category.funcs["Validate"] {
+		if receiverOf(d.decl) == argumentsOf(h.category.funcs[h.handler][0].decl) {
+			return true
+		}
+	}
+	faults := map[string]bool{"pawgate/internal/fault": true}
+	return slices.ContainsFunc(h.category.reached(h.handler), func(d declared) bool {
+		return d.file == h.file && mentions(d.decl, d.imports, faults)
+	})
+}
+
+// receiverOf is the type that a method belongs to.
+func receiverOf(f *ast.FuncDecl) string {
+	if f.Recv == nil {
+		return ""
+	}
+	if star, ok := f.Recv.List[0].Type.(*ast.StarExpr); ok {
+		return last(star.X)
+	}
+	return last(f.Recv.List[0].Type)
+}
+
+// argumentsOf is the type of a handler's last parameter.
+func argumentsOf(f *ast.FuncDecl) string {
+	params := f.Type.Params.List
+	if len(params) == 0 {
+		return ""
+	}
+	return last(params[len(params)-1].Type)
+}
+
 // TestLeaves: the rules above see a way out, also one or two calls away.
 func TestLeaves(t *testing.T) {
 	for _, c := range []struct {

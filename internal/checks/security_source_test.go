@@ -16,6 +16,8 @@ var ownClients = map[string]string{
 	"internal/safehttp":               "it is the guard",
 	"internal/settings":               "signed requests to the region's own AWS endpoints",
 	"internal/router":                 "Lambda's Invoke API and the sidecar that the operator configured",
+	"internal/client/hub":             "downloads too large to hold; what the hub redirects to is judged by safehttp.Blocked",
+	"internal/client/llama":           "the one provider that the operator configured; no redirect is followed",
 	"internal/client/llama/supervise": "health of the servers that it started on loopback",
 	"local/stdio":                     "the router that the user configured",
 }
