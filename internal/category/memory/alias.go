@@ -20,8 +20,8 @@ var (
 )
 
 type alias struct {
-	Canonical string `json:"canonical"`
-	Alias     string `json:"alias"`
+	Canonical string `json:"canonical,omitempty"`
+	Alias     string `json:"alias,omitempty"`
 }
 
 // namesOf are all names of what a name means, itself first, folded.

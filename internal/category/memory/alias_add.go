@@ -48,15 +48,19 @@ type aliasAddResult struct {
 // aliasAdd makes two names mean the same. Whatever either name already meant
 // joins in, so there are neither chains nor loops.
 func (m memory) aliasAdd(ctx context.Context, who caller.Caller, a aliasAddArgs) (aliasAddResult, error) {
+	return m.addAlias(ctx, who.Agent, a)
+}
+
+func (m memory) addAlias(ctx context.Context, agent string, a aliasAddArgs) (aliasAddResult, error) {
 	result := aliasAddResult{Canonical: foldName(a.Canonical), Alias: foldName(a.Alias)}
 	err := postgres.InTx(ctx, m.db, func(tx pgx.Tx) error {
-		if _, err := postgres.Exec(ctx, tx, aliasLockSQL, pgx.StrictNamedArgs{"lock": number(who.Agent, " aliases")}); err != nil {
+		if _, err := postgres.Exec(ctx, tx, aliasLockSQL, pgx.StrictNamedArgs{"lock": number(agent, " aliases")}); err != nil {
 			return fmt.Errorf("lock aliases: %w", err)
 		}
 		root, err := postgres.One[struct {
 			Canonical, Alias string
 			Aliases          int
-		}](ctx, tx, aliasRootSQL, pgx.StrictNamedArgs{"agent": who.Agent, "canonical": result.Canonical, "alias": result.Alias})
+		}](ctx, tx, aliasRootSQL, pgx.StrictNamedArgs{"agent": agent, "canonical": result.Canonical, "alias": result.Alias})
 		switch {
 		case err != nil:
 			return fmt.Errorf("read aliases: %w", err)
@@ -67,7 +71,7 @@ func (m memory) aliasAdd(ctx context.Context, who caller.Caller, a aliasAddArgs)
 		}
 		result.Canonical = root.Canonical
 		n, err := postgres.One[struct{ Names int }](ctx, tx, aliasAddSQL, pgx.StrictNamedArgs{
-			"agent": who.Agent, "canonical": root.Canonical, "alias": result.Alias, "old": root.Alias,
+			"agent": agent, "canonical": root.Canonical, "alias": result.Alias, "old": root.Alias,
 		})
 		result.Names = n.Names
 		return err

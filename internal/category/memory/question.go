@@ -121,14 +121,28 @@ func (q *question) best(limit int) []int32 {
 			met[place] = 0
 		}
 	}
-	places := make([]int32, len(scores))
-	for i := range places {
-		places[i] = int32(i)
+	return q.highest(scores, limit)
+}
+
+// highest are the memories with the highest scores, of equal ones the newer.
+func (q *question) highest(scores []float64, limit int) []int32 {
+	limit = min(limit, len(scores))
+	if limit == 0 {
+		return nil
+	}
+	sorted := slices.Clone(scores)
+	slices.Sort(sorted)
+	least := sorted[len(sorted)-limit]
+	var places []int32
+	for place, score := range scores {
+		if score >= least {
+			places = append(places, int32(place))
+		}
 	}
 	slices.SortFunc(places, func(a, b int32) int {
 		return cmp.Or(cmp.Compare(scores[b], scores[a]), cmp.Compare(q.numbers[b], q.numbers[a]))
 	})
-	best := make([]int32, min(limit, len(places)))
+	best := make([]int32, limit)
 	for i := range best {
 		best[i] = q.numbers[places[i]]
 	}

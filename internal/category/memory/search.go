@@ -34,13 +34,13 @@ var (
 // whole, so a memory with one rare term of the query is always ranked; of
 // common terms only the heaviest postings are.
 const (
-	totalDepth   = 12000 // postings, all terms together
-	leastDepth   = 200   // of a term
-	mostDepth    = 1500
+	totalDepth   = 8000 // postings, all terms together
+	leastDepth   = 200  // of a term
+	mostDepth    = 1000
 	scanDepth    = 20000 // postings looked at behind a filter, of a term
 	sampleRate   = 64    // as in the index memory_terms_sample
 	sampleDepth  = 4000  // counted of a term's sample
-	candidates   = 200   // memories ranked
+	candidates   = 120   // memories ranked
 	filtered     = 500   // newest memories behind a filter, ranked besides
 	excerpt      = 2000  // characters of a content in a list
 	defaultLimit = 10
