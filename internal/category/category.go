@@ -12,6 +12,7 @@ import (
 	"pawgate/internal/category/llamafile"
 	"pawgate/internal/category/memory"
 	"pawgate/internal/category/model"
+	"pawgate/internal/client/hub"
 	"pawgate/internal/client/llama"
 	"pawgate/internal/postgres"
 	"pawgate/internal/tool"
@@ -32,6 +33,7 @@ type Deps struct {
 	DB        postgres.DB
 	Now       func() time.Time
 	Models    *llama.Host
+	Downloads *hub.Downloads
 	Inference inference.Settings
 }
 
@@ -48,7 +50,7 @@ func Rows() []Row {
 		{"memory", Function, shared(memory.New)},
 		{"agent", Function, shared(agent.New)},
 		{"control", Function, shared(control.New)},
-		{"model", Sidecar, func(d Deps) tool.Category { return model.New(d.Models, d.Now) }},
+		{"model", Sidecar, func(d Deps) tool.Category { return model.New(d.Models, d.Downloads, d.Now) }},
 		{"inference", Sidecar, func(d Deps) tool.Category { return inference.New(d.DB, d.Models, d.Inference, d.Now) }},
 		{"llamafile", Sidecar, func(d Deps) tool.Category { return llamafile.New(d.Models) }},
 	}

@@ -19,6 +19,7 @@ import (
 	"pawgate/internal/catalog"
 	"pawgate/internal/category"
 	"pawgate/internal/category/inference"
+	"pawgate/internal/client/hub"
 	"pawgate/internal/client/llama"
 	"pawgate/internal/operator"
 	"pawgate/internal/postgres"
@@ -34,6 +35,7 @@ type Settings struct {
 	Addr      string `envconfig:"PAWGATE_ADDR" default:"127.0.0.1:8080" desc:"address that serve listens on"`
 	Data      string `envconfig:"PAWGATE_DATA" desc:"folder of the private cluster; unset: a per-user folder"`
 	Models    llama.Config
+	Hub       hub.Config
 	Inference inference.Settings
 }
 
@@ -139,8 +141,14 @@ func (l *Local) backends(s Settings) (map[string]router.Backend, error) {
 		return nil, err
 	}
 	l.closers = append(l.closers, func() { _ = models.Close() })
+	client, err := hub.New(s.Hub)
+	if err != nil {
+		return nil, err
+	}
+	downloads := hub.NewDownloads(client, models.Models.Root())
+	l.closers = append(l.closers, downloads.Close)
 	backends := map[string]router.Backend{}
-	for _, c := range category.All(category.Deps{DB: l.DB, Now: time.Now, Models: models, Inference: s.Inference}) {
+	for _, c := range category.All(category.Deps{DB: l.DB, Now: time.Now, Models: models, Downloads: downloads, Inference: s.Inference}) {
 		backends[c.Name] = router.InProcess{Table: tool.Assemble(c)}
 	}
 	remote, err := s.RemoteBackends(l.DB)

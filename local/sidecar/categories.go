@@ -8,6 +8,7 @@ import (
 	"pawgate/internal/category/inference"
 	"pawgate/internal/category/llamafile"
 	"pawgate/internal/category/model"
+	"pawgate/internal/client/hub"
 	"pawgate/internal/client/llama"
 	"pawgate/internal/postgres"
 	"pawgate/internal/serve"
@@ -15,9 +16,9 @@ import (
 )
 
 // categories are what this host serves; they share the host's models.
-func (cfg Config) categories(db postgres.DB, host *llama.Host) []tool.Category {
+func (cfg Config) categories(db postgres.DB, host *llama.Host, downloads *hub.Downloads) []tool.Category {
 	return []tool.Category{
-		model.New(host, time.Now),
+		model.New(host, downloads, time.Now),
 		inference.New(db, host, cfg.Inference, time.Now),
 		llamafile.New(host),
 	}
@@ -25,11 +26,11 @@ func (cfg Config) categories(db postgres.DB, host *llama.Host) []tool.Category {
 
 // handler is everything that the sidecar answers, and the names of its
 // categories.
-func (cfg Config) handler(db postgres.DB, host *llama.Host) (http.Handler, []string, error) {
+func (cfg Config) handler(db postgres.DB, host *llama.Host, downloads *hub.Downloads) (http.Handler, []string, error) {
 	cfg.Serve.SAMLocal = false // that exception is for functions
 	hosts := map[string]*serve.Host{}
 	var names []string
-	for _, c := range cfg.categories(db, host) {
+	for _, c := range cfg.categories(db, host, downloads) {
 		h, err := serve.NewHost(c, cfg.Serve, time.Now)
 		if err != nil {
 			return nil, nil, fmt.Errorf("host category %s: %w", c.Name, err)

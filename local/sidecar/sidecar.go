@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"pawgate/internal/category/inference"
+	"pawgate/internal/client/hub"
 	"pawgate/internal/client/llama"
 	"pawgate/internal/postgres"
 	"pawgate/internal/serve"
@@ -30,6 +31,7 @@ type Config struct {
 	Serve     serve.Config
 	Postgres  postgres.Config
 	Llama     llama.Config
+	Hub       hub.Config
 	Inference inference.Settings
 
 	Addr     string `envconfig:"PAWGATE_SIDECAR_ADDR" default:"127.0.0.1:8181" desc:"address that sidecar listens on; beyond loopback TLS is needed"`
@@ -82,7 +84,13 @@ func Run(ctx context.Context, cfg Config, log *slog.Logger, ready func(net.Addr)
 		return fmt.Errorf("open models: %w", err)
 	}
 	defer host.Close()
-	handler, categories, err := cfg.handler(db, host)
+	client, err := hub.New(cfg.Hub)
+	if err != nil {
+		return err
+	}
+	downloads := hub.NewDownloads(client, host.Models.Root())
+	defer downloads.Close()
+	handler, categories, err := cfg.handler(db, host, downloads)
 	if err != nil {
 		return err
 	}

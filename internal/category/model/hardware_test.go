@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
-	"time"
 
 	"pawgate/internal/category/model"
 	"pawgate/internal/client/llama"
@@ -17,16 +16,6 @@ import (
 
 // nowhere is a machine without any vendor's tool.
 func nowhere(context.Context, string, ...string) ([]byte, error) { return nil, exec.ErrNotFound }
-
-func newHost(t *testing.T) *llama.Host {
-	t.Helper()
-	host, err := llama.Open(llama.Config{Data: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = host.Close() })
-	return host
-}
 
 type hardwareInfo struct {
 	OS     string
@@ -73,9 +62,9 @@ func TestHardwareInfo(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			host := newHost(t)
-			host.Hardware = c.prober
-			got := tooltest.OK[hardwareInfo](t, model.New(host, time.Now), tooltest.Who("a"), "hardware_info", `{}`)
+			b := setup(t, "ok")
+			b.host.Hardware = c.prober
+			got := tooltest.OK[hardwareInfo](t, b.cat, tooltest.Who("a"), "hardware_info", `{}`)
 			how := ""
 			if got.Room != nil {
 				how = got.Room.How
@@ -92,21 +81,21 @@ func TestHardwareInfo(t *testing.T) {
 
 func TestHardwareInfo_this_machine(t *testing.T) {
 	t.Parallel()
-	host := newHost(t)
-	out := tooltest.Call(t, model.New(host, time.Now), tooltest.Who("a"), "hardware_info", `{}`)
+	b := setup(t, "ok")
+	out := tooltest.Call(t, b.cat, tooltest.Who("a"), "hardware_info", `{}`)
 	var got hardwareInfo
 	if err := json.Unmarshal(out.OK, &got); err != nil || got.Memory.Total == nil || got.Room == nil {
 		t.Fatalf("got %s (%v)", out.OK, err)
 	}
-	if strings.Contains(string(out.OK), host.Models.Dir()) {
+	if strings.Contains(string(out.OK), b.host.Models.Dir()) {
 		t.Errorf("the answer shows a path: %s", out.OK)
 	}
-	tooltest.Invalid(t, model.New(host, time.Now), tooltest.Who("a"), "hardware_info", `{"gpu":1}`, "gpu")
+	tooltest.Invalid(t, b.cat, tooltest.Who("a"), "hardware_info", `{"gpu":1}`, "gpu")
 }
 
 func TestOpen_says_what_to_do(t *testing.T) {
 	t.Parallel()
-	_, err := model.Open(t.Context(), model.Config{Config: llama.Config{Data: "/dev/null/x"}})
+	_, err := model.Open(t.Context(), model.Config{Llama: llama.Config{Data: "/dev/null/x"}})
 	if err == nil || !strings.Contains(err.Error(), "PAWGATE_MODELS") {
 		t.Errorf("got %v", err)
 	}

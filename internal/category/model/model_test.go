@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pawgate/internal/category/model"
+	"pawgate/internal/client/hub"
 	"pawgate/internal/client/llama"
 	"pawgate/internal/client/llama/gguf/gguftest"
 	"pawgate/internal/client/llama/llamatest"
@@ -28,13 +29,25 @@ func setup(t *testing.T, mode string) bench {
 
 func setupWith(t *testing.T, cfg llama.Config) bench {
 	t.Helper()
+	return setupHub(t, cfg, hub.Config{URL: "http://127.0.0.1:1"})
+}
+
+// setupHub is setupWith and a hub.
+func setupHub(t *testing.T, cfg llama.Config, at hub.Config) bench {
+	t.Helper()
 	cfg.Data = t.TempDir()
 	host, err := llama.Open(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = host.Close() })
-	return bench{host, model.New(host, time.Now)}
+	client, err := hub.New(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	downloads := hub.NewDownloads(client, host.Models.Root())
+	t.Cleanup(downloads.Close)
+	return bench{host, model.New(host, downloads, time.Now)}
 }
 
 func (b bench) put(t *testing.T, name string, content []byte) {
