@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -138,7 +139,7 @@ func (m *modelStub) messages(w http.ResponseWriter, r *http.Request) {
 		streamTurn(w, req, turn)
 		return
 	}
-	block, stop := turnBlock(req, turn)
+	block, stop := turnBlock(turn)
 	writeJSON(w, messageEnvelope(req, []any{block}, stop))
 }
 
@@ -161,11 +162,12 @@ func (m *modelStub) next(req messagesRequest) modelTurn {
 }
 
 // turnBlock is the finished content block of a turn, and its stop reason.
-func turnBlock(req messagesRequest, turn modelTurn) (block map[string]any, stop string) {
+func turnBlock(turn modelTurn) (block map[string]any, stop string) {
 	if turn.Tool == "" {
 		return map[string]any{"type": "text", "text": turn.Text}, "end_turn"
 	}
-	id := fmt.Sprintf("toolu_%04d", len(req.toolResults())+1)
+	// Unique as the real ones are: the gate takes a repeated id for a repeated call.
+	id := "toolu_" + rand.Text()
 	return map[string]any{"type": "tool_use", "id": id, "name": turn.Tool, "input": turn.Input}, "tool_use"
 }
 
@@ -180,7 +182,7 @@ func messageEnvelope(req messagesRequest, content []any, stop any) map[string]an
 // streamTurn writes one turn as the Messages API streams it.
 // Source: Anthropic API reference, "Streaming messages".
 func streamTurn(w http.ResponseWriter, req messagesRequest, turn modelTurn) {
-	block, stop := turnBlock(req, turn)
+	block, stop := turnBlock(turn)
 	start, delta := map[string]any{"type": "text", "text": ""}, map[string]any{"type": "text_delta", "text": turn.Text}
 	if turn.Tool != "" {
 		input, err := json.Marshal(turn.Input)
