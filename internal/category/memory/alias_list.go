@@ -16,8 +16,8 @@ import (
 var aliasListSQL string
 
 type aliasListArgs struct {
-	Limit  int    `json:"limit,omitempty" doc:"Most aliases; 200 if left out" min:"1" max:"1000"`
-	Cursor string `json:"cursor,omitempty" doc:"next_cursor of the page before" maxlen:"512"`
+	Limit  int    `json:"limit,omitempty" doc:"Default 200" min:"1" max:"1000"`
+	Cursor string `json:"cursor,omitempty" doc:"next_cursor from before" maxlen:"512"`
 }
 
 type aliasListResult struct {

@@ -25,8 +25,8 @@ const (
 )
 
 type fetchBatchArgs struct {
-	IDs             []string `json:"ids" doc:"1 to 100 ids of memories"`
-	IncludeMetadata bool     `json:"include_metadata,omitempty" doc:"Also tags, importance, origin and times"`
+	IDs             []string `json:"ids" doc:"1 to 100"`
+	IncludeMetadata bool     `json:"include_metadata,omitempty" doc:"Add tags, origin, times"`
 }
 
 func (a fetchBatchArgs) Validate() error {

@@ -11,11 +11,11 @@ import (
 
 // filterArgs narrow a list of memories.
 type filterArgs struct {
-	Tags     []string `json:"tags,omitempty" doc:"Only memories with one of these tags"`
-	Layer    string   `json:"layer,omitempty" doc:"Only this layer" enum:"episodic,semantic,procedural"`
-	Since    string   `json:"since,omitempty" doc:"Only stored from this date or RFC 3339 time on"`
-	Until    string   `json:"until,omitempty" doc:"Only stored until then; a date includes its whole day"`
-	TimeZone string   `json:"time_zone,omitempty" doc:"IANA zone of since and until, such as Asia/Taipei; UTC if left out"`
+	Tags     []string `json:"tags,omitempty" doc:"Any of these"`
+	Layer    string   `json:"layer,omitempty" doc:"Only this" enum:"episodic,semantic,procedural"`
+	Since    string   `json:"since,omitempty" doc:"Date or RFC 3339 time"`
+	Until    string   `json:"until,omitempty" doc:"The same; a date includes its day"`
+	TimeZone string   `json:"time_zone,omitempty" doc:"IANA name; default UTC"`
 
 	mark string // set by tools, not by callers
 }

@@ -17,9 +17,9 @@ import (
 var getAtSQL string
 
 type getAtArgs struct {
-	Subject   string `json:"subject" doc:"Whom or what the fact is about" maxlen:"256"`
-	Predicate string `json:"predicate" doc:"What is said of it" maxlen:"128"`
-	At        string `json:"at" doc:"The time in question: RFC 3339, or a date for its beginning (UTC)"`
+	Subject   string `json:"subject" doc:"Whom or what" maxlen:"256"`
+	Predicate string `json:"predicate" doc:"Such as lives_in" maxlen:"128"`
+	At        string `json:"at" doc:"RFC 3339 time or date (UTC)"`
 }
 
 func (a getAtArgs) Validate() error {

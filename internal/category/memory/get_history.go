@@ -17,9 +17,9 @@ import (
 var getHistorySQL string
 
 type getHistoryArgs struct {
-	Subject   string `json:"subject" doc:"Whom or what the facts are about" maxlen:"256"`
-	Predicate string `json:"predicate" doc:"What is said of it" maxlen:"128"`
-	Limit     int    `json:"limit,omitempty" doc:"Most records, the latest; 100 if left out" min:"1" max:"1000"`
+	Subject   string `json:"subject" doc:"Whom or what" maxlen:"256"`
+	Predicate string `json:"predicate" doc:"Such as lives_in" maxlen:"128"`
+	Limit     int    `json:"limit,omitempty" doc:"The latest; default 100" min:"1" max:"1000"`
 }
 
 type getHistoryResult struct {

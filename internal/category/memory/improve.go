@@ -15,8 +15,8 @@ const (
 )
 
 type improveArgs struct {
-	Topic string `json:"topic" doc:"What to improve on" maxlen:"10000"`
-	Limit int    `json:"limit,omitempty" doc:"Most memories to look at; 40 if left out" min:"1" max:"100"`
+	Topic string `json:"topic" doc:"Words" maxlen:"10000"`
+	Limit int    `json:"limit,omitempty" doc:"Memories to look at; default 40" min:"1" max:"100"`
 }
 
 type improveResult struct {

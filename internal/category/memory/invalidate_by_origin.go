@@ -25,8 +25,8 @@ var (
 const distrust = 0.1
 
 type invalidateByOriginArgs struct {
-	Origin string `json:"origin" doc:"The origin, exactly as stored" maxlen:"64"`
-	Since  string `json:"since,omitempty" doc:"Only what was stored at or after this date (UTC) or time"`
+	Origin string `json:"origin" doc:"Exactly as stored" maxlen:"64"`
+	Since  string `json:"since,omitempty" doc:"Stored from this date or time on"`
 	DryRun bool   `json:"dry_run,omitempty" doc:"Only count"`
 }
 

@@ -12,8 +12,8 @@ import (
 const moodImportance = 3
 
 type logMoodArgs struct {
-	Mood string `json:"mood" doc:"In a word or two, such as calm or 焦慮" maxlen:"40"`
-	Note string `json:"note,omitempty" doc:"What lies behind it" maxlen:"1000"`
+	Mood string `json:"mood" doc:"Such as calm or 焦慮" maxlen:"40"`
+	Note string `json:"note,omitempty" doc:"Why" maxlen:"1000"`
 }
 
 func (a logMoodArgs) Validate() error {

@@ -44,8 +44,8 @@ func Open(ctx context.Context, cfg Config) (tool.Category, error) {
 func New(db postgres.DB, now func() time.Time) tool.Category {
 	m := memory{db: db, now: now}
 	return tool.Category{Name: "memory", Tools: []tool.Tool{
-		tool.Write("memory_store", "Keep a memory, or a fact with its time. The same content again is the same memory.", m.store, tool.Idempotent),
-		tool.Read("memory_search", "Find memories by words, best first. An empty query lists the latest. A score below 0.15 is no answer.", m.search),
+		tool.Write("memory_store", "Keep a memory, or a fact and its time. The same again is one memory.", m.store, tool.Idempotent),
+		tool.Read("memory_search", "Find memories, best first. A score below 0.15 is no answer.", m.search),
 		tool.Read("memory_search_by_layer", "Find memories of one layer, best first.", m.searchByLayer),
 		tool.Read("memory_read", "Read one memory whole.", m.read),
 		tool.Read("memory_fetch_batch", "Read up to 100 memories by id, in the order asked.", m.fetchBatch),
@@ -53,16 +53,16 @@ func New(db postgres.DB, now func() time.Time) tool.Category {
 		tool.Read("memory_alias_list", "List the names that mean the same.", m.aliasList),
 		tool.Read("memory_get_history", "Tell what held of a subject over time, oldest first.", m.getHistory),
 		tool.Read("memory_get_at", "Tell what held of a subject at a given time.", m.getAt),
-		tool.Destroy("memory_invalidate_by_origin", "Take back all memories from one origin and distrust what was concluded from them.",
+		tool.Destroy("memory_invalidate_by_origin", "Take back all from one origin; distrust what was concluded from it.",
 			m.invalidateByOrigin, tool.Idempotent, tool.NeedsScope(caller.ScopeOperator)),
 		tool.Read("memory_successful_conversations", "Find episodes that went well.", m.successfulConversations),
-		tool.Read("memory_episodic_pressure", "Tell how much has happened lately and whether to reflect on it.", m.episodicPressure),
-		tool.Read("memory_consolidation_status", "Tell what waits to be consolidated and what the last run did.", m.consolidationStatus),
+		tool.Read("memory_episodic_pressure", "Tell how much has happened lately.", m.episodicPressure),
+		tool.Read("memory_consolidation_status", "Tell what waits and what the last run did.", m.consolidationStatus),
 		tool.Read("memory_improve", "Gather memories of a topic by tag, as the ground for a rule.", m.improve),
 		tool.Write("user_profile_record", "Keep a trait of a user; it replaces the one before.", m.profileRecord, tool.Idempotent),
 		tool.Read("user_profile_get", "Read a user's traits.", m.profileGet),
 		tool.Read("user_code_profile", "Read users' traits as typed rules, with their conflicts.", m.userCodeProfile),
-		tool.Read("session_restore_context", "Restore what was going on: recent work, open items, decisions, and what bears on the query.", m.sessionRestoreContext),
+		tool.Read("session_restore_context", "Restore what was going on: recent work, open items, decisions, relevant memories.", m.sessionRestoreContext),
 		tool.Write("log_mood", "Keep a mood, with a note.", m.logMood),
 	}}
 }

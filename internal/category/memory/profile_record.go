@@ -18,9 +18,9 @@ const (
 
 type profileRecordArgs struct {
 	UserID      string   `json:"user_id" doc:"The user" maxlen:"128"`
-	Predicate   string   `json:"predicate" doc:"The trait, such as timezone or prefers_language" maxlen:"64"`
-	Value       string   `json:"value" doc:"Its value; replaces the one before" maxlen:"1000"`
-	OriginTrust *float64 `json:"origin_trust,omitempty" doc:"How sure it is; at most 0.6 unless an operator says it" min:"0" max:"1"`
+	Predicate   string   `json:"predicate" doc:"Trait, such as prefers_language" maxlen:"64"`
+	Value       string   `json:"value" doc:"Replaces the one before" maxlen:"1000"`
+	OriginTrust *float64 `json:"origin_trust,omitempty" doc:"How sure; operators above 0.6" min:"0" max:"1"`
 }
 
 func (a profileRecordArgs) Validate() error {

@@ -18,7 +18,7 @@ import (
 var readSQL string
 
 type readArgs struct {
-	MemoryID string `json:"memory_id" doc:"The memory's id, such as m_06bs1z8k0g9q3f7h" maxlen:"128"`
+	MemoryID string `json:"memory_id" doc:"Such as m_06bs1z8k0g9q3f7h" maxlen:"128"`
 }
 
 // whole is a memory with all that is known of it.

@@ -47,10 +47,10 @@ const (
 )
 
 type searchArgs struct {
-	Query string `json:"query" doc:"What to look for, in any language; empty lists the latest" maxlen:"10000"`
+	Query string `json:"query" doc:"Words in any language; empty: the latest" maxlen:"10000"`
 	filterArgs
-	Limit   int  `json:"limit,omitempty" doc:"Most memories to return; 10 if left out" min:"1" max:"100"`
-	Explain bool `json:"explain,omitempty" doc:"Also return the parts of each score"`
+	Limit   int  `json:"limit,omitempty" doc:"Default 10" min:"1" max:"100"`
+	Explain bool `json:"explain,omitempty" doc:"Add the parts of each score"`
 }
 
 type searchResult struct {

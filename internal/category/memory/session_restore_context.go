@@ -21,8 +21,8 @@ const (
 )
 
 type sessionRestoreContextArgs struct {
-	Query         string `json:"query" doc:"What the session is about; empty for whatever was last" maxlen:"10000"`
-	MaxCharacters int    `json:"max_characters,omitempty" doc:"Size of all contents together; 6000 if left out" min:"500" max:"50000"`
+	Query         string `json:"query" doc:"What it is about; may be empty" maxlen:"10000"`
+	MaxCharacters int    `json:"max_characters,omitempty" doc:"Default 6000" min:"500" max:"50000"`
 }
 
 // sessionRestoreContextResult is what an agent needs to go on where it was. A

@@ -10,18 +10,18 @@ import (
 )
 
 type storeArgs struct {
-	Content     string   `json:"content" doc:"What to remember; kept as it is" maxlen:"1048576"`
-	Tags        []string `json:"tags,omitempty" doc:"Up to 32 labels"`
-	Layer       string   `json:"layer,omitempty" doc:"Judged from the content if left out" enum:"episodic,semantic,procedural"`
-	Importance  float64  `json:"importance,omitempty" doc:"Judged from the content if left out" min:"1" max:"10"`
-	Subject     string   `json:"subject,omitempty" doc:"With predicate and object: a fact, which replaces the one before" maxlen:"256"`
-	Predicate   string   `json:"predicate,omitempty" doc:"What is said of the subject" maxlen:"128"`
-	Object      string   `json:"object,omitempty" doc:"The value" maxlen:"2000"`
-	ValidFrom   string   `json:"valid_from,omitempty" doc:"Date or time from which the fact holds; now if left out"`
-	ValidUntil  string   `json:"valid_until,omitempty" doc:"Date or time before which it held"`
-	Supersedes  string   `json:"supersedes,omitempty" doc:"Id of the memory this one corrects or closes" maxlen:"128"`
-	DerivedFrom []string `json:"derived_from,omitempty" doc:"Ids of memories it was concluded from"`
-	Origin      string   `json:"origin,omitempty" doc:"Source, such as tool_echo or web:example.com"`
+	Content     string   `json:"content" doc:"What to remember" maxlen:"1048576"`
+	Tags        []string `json:"tags,omitempty" doc:"Labels"`
+	Layer       string   `json:"layer,omitempty" doc:"Default: judged" enum:"episodic,semantic,procedural"`
+	Importance  float64  `json:"importance,omitempty" doc:"Default: judged" min:"1" max:"10"`
+	Subject     string   `json:"subject,omitempty" doc:"Of a fact; with predicate and object" maxlen:"256"`
+	Predicate   string   `json:"predicate,omitempty" doc:"Such as lives_in" maxlen:"128"`
+	Object      string   `json:"object,omitempty" doc:"Replaces the one before" maxlen:"2000"`
+	ValidFrom   string   `json:"valid_from,omitempty" doc:"Date or time; default now"`
+	ValidUntil  string   `json:"valid_until,omitempty" doc:"Date or time it ends"`
+	Supersedes  string   `json:"supersedes,omitempty" doc:"Id this corrects or closes"`
+	DerivedFrom []string `json:"derived_from,omitempty" doc:"Ids it was concluded from"`
+	Origin      string   `json:"origin,omitempty" doc:"Such as tool_echo, web:example.com"`
 }
 
 func (a storeArgs) Validate() error {
