@@ -10,6 +10,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io/fs"
 	"net/url"
@@ -21,6 +22,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"pawgate/internal/postgres"
@@ -72,8 +74,25 @@ func CloneURL(t testing.TB) string {
 	name := "pawgate_clone_" + strings.ToLower(rand.Text()[:12])
 	source := databaseName(must(t, template))
 	execute(t, admin, fmt.Sprintf(`create database %q template %q`, name, source))
-	t.Cleanup(func() { execute(t, admin, fmt.Sprintf(`drop database if exists %q with (force)`, name)) })
+	t.Cleanup(func() { drop(t, admin, name) })
 	return withDatabase(admin, name)
+}
+
+// drop drops a database with whatever is connected to it. A server's own
+// vacuum worker in it refuses that to all but a superuser, for a moment.
+func drop(t testing.TB, admin, name string) {
+	t.Helper()
+	for end := time.Now().Add(15 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		err := tryExecute(admin, fmt.Sprintf(`drop database if exists %q with (force)`, name))
+		var said *pgconn.PgError
+		if errors.As(err, &said) && said.Code == "42501" && time.Now().Before(end) {
+			continue
+		}
+		if err != nil {
+			t.Errorf("drop test database: %v", err)
+		}
+		return
+	}
 }
 
 // server is the server to use, started once per process.
@@ -161,16 +180,21 @@ func fingerprint() string {
 
 func execute(t testing.TB, url, sql string) {
 	t.Helper()
+	if err := tryExecute(url, sql); err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+}
+
+func tryExecute(url, sql string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
-		t.Fatalf("connect: %v", err)
+		return err
 	}
 	defer conn.Close(ctx)
-	if _, err := conn.Exec(ctx, sql); err != nil {
-		t.Fatalf("%s: %v", sql, err)
-	}
+	_, err = conn.Exec(ctx, sql)
+	return err
 }
 
 func withDatabase(server, name string) string {
