@@ -54,7 +54,10 @@ func Away(err error) bool {
 func neverSent(err error) bool {
 	var connect *pgconn.ConnectError
 	var pg *pgconn.PgError
-	return errors.As(err, &connect) || pgconn.SafeToRetry(err) || errors.As(err, &pg) && pg.Code == "53300"
+	// too_many_connections and cannot_connect_now refuse a session, before any
+	// statement of it.
+	refused := errors.As(err, &pg) && (pg.Code == "53300" || pg.Code == "57P03")
+	return errors.As(err, &connect) || pgconn.SafeToRetry(err) || refused
 }
 
 // Violates reports whether an error is the violation of a named constraint.
