@@ -38,8 +38,8 @@ type Config struct {
 }
 
 // Timeouts of the pool. A function instance may be frozen for minutes, so a
-// connection that has been idle is checked before it is used (pgxpool pings
-// after one second of idleness) and is given up after a minute.
+// connection that has been idle is checked before it is used (see suspect) and
+// is given up after a minute.
 const (
 	connectTimeout = 3 * time.Second
 	maxIdle        = time.Minute
@@ -58,6 +58,7 @@ func Open(ctx context.Context, cfg Config) (*pgxpool.Pool, error) {
 	pc.MinConns = 0
 	pc.MaxConnIdleTime = maxIdle
 	pc.MaxConnLifetime = maxLife
+	pc.ShouldPing, pc.PingTimeout, pc.BeforeClose = suspect, pingTimeout, drop
 	pc.ConnConfig.ConnectTimeout = connectTimeout
 	pc.ConnConfig.RuntimeParams["application_name"] = "pawgate"
 	if cfg.Pooled {
