@@ -11,7 +11,7 @@ import (
 
 // unread are elements whose content is not text for a reader.
 var unread = []string{"script", "style", "template", "iframe", "frame", "object", "embed", "applet",
-	"canvas", "audio", "video", "map", "link", "meta", "base", "param", "source", "track", "datalist", "noembed", "noframes"}
+	"canvas", "audio", "video", "map", "param", "source", "track", "datalist", "noembed", "noframes"}
 
 // minNoscript is the text, in characters, from which a noscript element holds
 // a page's content and not a request to switch scripts on.

@@ -12,8 +12,9 @@ import (
 // Bounds on what is read of a document's style sheets; a hostile one must not
 // cost more than a page is worth.
 const (
-	maxSheet = 512 << 10 // bytes
-	maxRules = 3000
+	maxSheet   = 512 << 10 // bytes
+	maxRules   = 3000
+	maxMatches = 20_000_000 // comparisons of an element with a rule
 )
 
 // rule is a style rule with declarations that can hide or show.
@@ -137,15 +138,26 @@ func declarations(block string) []declaration {
 // Inheritance is left out: what an element hides, it hides with its children.
 func cascade(root *html.Node, rules []rule) func(*html.Node) style {
 	matched := map[*html.Node][]rule{}
+	all := elements(root, func(*html.Node) bool { return true })
+	budget := maxMatches
 	for _, r := range rules {
 		if !(style{}).with(r.declared).hides() {
 			continue
 		}
-		for _, n := range cascadia.QueryAll(root, r.selector) {
-			matched[n] = nil
+		if budget -= len(all); budget < 0 {
+			break
+		}
+		for _, n := range all {
+			if r.selector.Match(n) {
+				matched[n] = append(matched[n], r)
+			}
 		}
 	}
-	for n := range matched { // only these can be hidden by a sheet; what shows them again counts too
+	for n, hiding := range matched { // only these can be hidden by a sheet; what shows them again counts too
+		if budget -= len(rules); budget < 0 { // in doubt it stays hidden
+			break
+		}
+		matched[n] = hiding[:0:0]
 		for _, r := range rules {
 			if r.selector.Match(n) {
 				matched[n] = append(matched[n], r)
