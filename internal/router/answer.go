@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/mark3labs/mcp-go/mcp"
 
 	"pawgate/internal/fault"
 	"pawgate/internal/tool"
@@ -68,6 +69,7 @@ type answer struct {
 	result  []byte // the result object; nil when rpc is set
 	isError bool
 	rpc     *rpcError
+	input   *mcp.CallToolResult // a question to the person at the client
 }
 
 // answerOf renders an outcome (DESIGN, Answers): a success and a fault are

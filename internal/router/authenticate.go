@@ -18,18 +18,6 @@ import (
 	"pawgate/internal/tool"
 )
 
-type localKey struct{}
-
-// WithLocalAgent marks a request that needs no key because it comes from this
-// very process: the stdio door, whose user owns the database anyway. It cannot
-// be reached from a network.
-func WithLocalAgent(ctx context.Context, agent string) context.Context {
-	return context.WithValue(ctx, localKey{}, agent)
-}
-
-// localCredential stands in audit rows for the operating-system user.
-const localCredential = "local"
-
 // authenticate finds out who calls, and reads in the same statement everything
 // that the gate decides on. On failure it has answered.
 func (r *Router) authenticate(ctx context.Context, w http.ResponseWriter, req *http.Request, c *call) bool {
@@ -58,10 +46,10 @@ func (r *Router) authenticate(ctx context.Context, w http.ResponseWriter, req *h
 
 // who takes the caller's credential out of the request: none at the local
 // door, else a bearer key.
-func (r *Router) who(ctx context.Context, req *http.Request, c *call) (standing.Who, bool) {
-	if local, ok := ctx.Value(localKey{}).(string); ok {
+func (r *Router) who(_ context.Context, req *http.Request, c *call) (standing.Who, bool) {
+	if c.local != nil {
 		c.door = "stdio"
-		return standing.Who{Agent: local, Credential: localCredential, Scopes: []string{caller.ScopeAll}}, true
+		return standing.Who{Agent: c.local.agent, Credential: localCredential, Scopes: []string{caller.ScopeAll}}, true
 	}
 	c.door = "http"
 	token, ok := bearer(req.Header)

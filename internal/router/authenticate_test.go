@@ -145,7 +145,7 @@ func TestStop(t *testing.T) {
 	t.Run("the stdio door", func(t *testing.T) {
 		g.post(callBody("probe_echo", `{}`), func(r *http.Request) {
 			r.Header.Del("Authorization")
-			*r = *r.WithContext(router.WithLocalAgent(r.Context(), "alice"))
+			*r = *r.WithContext(router.NewLocalDoor("alice").Open(r.Context()))
 		}).wantFault(t, "stopped")
 	})
 	g.exec(`update stops set resumed_at = now()`)

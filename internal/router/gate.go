@@ -25,12 +25,15 @@ type call struct {
 
 	arguments []byte // normalised, once they are
 
-	request context.Context // ends with the client's connection or the deadline
-	answer  *answer         // set when the gate has answered
+	local   *LocalDoor             // the stdio door, when it came by it
+	push    func(msg []byte) error // sends the client a message before the answer
+	request context.Context        // ends with the client's connection or the deadline
+	answer  *answer                // set when the gate has answered
 }
 
 func (r *Router) newCall(ctx context.Context, m *message) *call {
 	c := &call{message: m, requestID: requestID(ctx), modern: m.modern(), started: r.Now()}
+	c.local, _ = ctx.Value(localKey{}).(*LocalDoor)
 	if m.method == "tools/call" {
 		c.name = policy.BaseName(m.name)
 		c.entry = r.Catalog.Find(c.name)

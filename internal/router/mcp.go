@@ -49,8 +49,11 @@ func newMCP(version string, serve func(context.Context, *call) answer) http.Hand
 			defer cancel()
 			a := serve(ctx, c)
 			c.answer = &a
-			if a.rpc != nil {
+			switch {
+			case a.rpc != nil:
 				return nil, errors.New(placeholderError)
+			case a.input != nil:
+				return a.input, nil
 			}
 			return &mcp.CallToolResult{IsError: a.isError}, nil
 		})
@@ -72,6 +75,7 @@ func forward(h http.Handler, w http.ResponseWriter, r *http.Request, c *call, to
 		inner.Header.Set(mcp.HeaderName, gateTool)
 	}
 	s := &splicer{ResponseWriter: w, call: c, tools: tools}
+	c.push = s.push
 	h.ServeHTTP(s, inner)
 	s.sendHeader()
 }

@@ -38,12 +38,18 @@ type message struct {
 	id     jsontext.Value // raw, to the last digit; nil on a notification
 	method string         // empty on a response
 	params jsontext.Value // raw object, or nil
+	result jsontext.Value // of a response; nil when it is an error
 
 	// Of params, for tools/call and paging.
 	name      string
 	arguments jsontext.Value
 	cursor    string
 	meta      jsontext.Value
+
+	// The answers of a person to what an earlier attempt asked (revision
+	// 2026-07-28, multi round-trip requests).
+	inputs jsontext.Value
+	state  string
 }
 
 func (m *message) notification() bool { return m.id == nil }
@@ -53,7 +59,7 @@ func (m *message) notification() bool { return m.id == nil }
 // Go's own decoder, and others, would take it for the real one.
 var (
 	topMembers    = []string{"jsonrpc", "id", "method", "params", "result", "error"}
-	paramsMembers = []string{"name", "arguments", "cursor", "_meta"}
+	paramsMembers = []string{"name", "arguments", "cursor", "_meta", "inputResponses", "requestState"}
 )
 
 // parse takes a message apart. It refuses what JSON leaves to chance:
@@ -84,7 +90,9 @@ func parse(body []byte) (*message, *rpcError) {
 			m.method, err = text(name, v)
 		case "params":
 			m.params = v.Clone()
-		case "result", "error":
+		case "result":
+			reply, m.result = true, v.Clone()
+		case "error":
 			reply = true
 		}
 		return err
@@ -125,6 +133,10 @@ func (m *message) parseParams() *rpcError {
 			}
 		case "_meta":
 			m.meta = v.Clone()
+		case "inputResponses":
+			m.inputs = v.Clone()
+		case "requestState":
+			m.state, err = text("requestState", v)
 		}
 		return err
 	})

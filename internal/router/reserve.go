@@ -46,7 +46,7 @@ type request struct {
 	Because      *string         `json:"because"`
 	ApprovalID   string          `json:"approval_id"`
 	Life         string          `json:"life"`
-	Accepted     bool            `json:"accepted"`
+	Accepted     string          `json:"accepted"` // the approval that the person at the client gave just now
 }
 
 // verdict is what gate_reserve answers.
@@ -56,7 +56,15 @@ type verdict struct {
 	ID         string       `json:"id"`
 	Reason     string       `json:"reason"`
 	Until      time.Time    `json:"until"`
-	ApprovalID *string      `json:"approval_id"`
+	ApprovalID string       `json:"approval_id"` // the approval that was used, if it is used up
+}
+
+// wish is what a call asks of gate_reserve.
+type wish struct {
+	ticket   string // idempotency key, or ''
+	because  string // why a person must approve, or ''
+	limited  bool   // the class has no token left; a repetition passes all the same
+	accepted string // the approval that the person at the client gave just now
 }
 
 // reserve takes the last steps before a call runs: a known idempotency key
@@ -64,10 +72,6 @@ type verdict struct {
 // transaction does it, and writes the decision's audit row before anything is
 // changed. A plain read needs none of it.
 func (r *Router) reserve(ctx context.Context, c *call, because string) (reservation, *answer) {
-	ticket := ""
-	if !c.entry.Hints.ReadOnly {
-		ticket = c.message.ticket()
-	}
 	limit := policy.Limited(c.snapshot, c.entry.Tool)
 	if c.entry.Hints.ReadOnly && because == "" {
 		if !limit.Allowed {
@@ -76,20 +80,43 @@ func (r *Router) reserve(ctx context.Context, c *call, because string) (reservat
 		}
 		return reservation{}, nil
 	}
-	v, err := r.claim(ctx, c, ticket, because, !limit.Allowed)
-	if err != nil {
+	w := wish{because: because, limited: !limit.Allowed}
+	if !c.entry.Hints.ReadOnly {
+		w.ticket = c.message.ticket()
+	}
+	v, err := r.claim(ctx, c, w)
+	if err == nil && v.Verdict == "pending" && c.snapshot.Agent.Approver == policy.ByClient {
+		var asked *answer
+		if v, asked, err = r.consult(ctx, c, w, v); asked != nil {
+			return reservation{}, asked
+		}
+	}
+	switch {
+	case err != nil:
 		a := r.unrecorded(c, err, true)
 		return reservation{}, &a
+	case v.Verdict != "go":
+		a := r.held(ctx, c, v, limit)
+		return reservation{}, &a
 	}
-	if v.Verdict == "go" {
-		held := reservation{recorded: true, ticket: ticket}
-		if v.ApprovalID != nil {
-			held.approval = *v.ApprovalID
-		}
-		return held, nil
+	return reservation{recorded: true, ticket: w.ticket, approval: v.ApprovalID}, nil
+}
+
+// consult lets the person at the client decide a pending approval, and gives
+// the verdict that follows, or the answer that asks.
+func (r *Router) consult(ctx context.Context, c *call, w wish, v verdict) (verdict, *answer, error) {
+	d, asked, err := r.askClient(ctx, c, v)
+	switch {
+	case err != nil || asked != nil:
+		return v, asked, err
+	case d.approve:
+		w.accepted = v.ID
+		v, err = r.claim(ctx, c, w)
+		return v, nil, err
+	case d.deny:
+		v.Verdict, v.Reason = "denied", d.reason
 	}
-	a := r.held(ctx, c, v, limit)
-	return reservation{}, &a
+	return v, nil, nil
 }
 
 // runningPoll is how often a call looks whether its first attempt, which is
@@ -97,14 +124,14 @@ func (r *Router) reserve(ctx context.Context, c *call, because string) (reservat
 const runningPoll = 150 * time.Millisecond
 
 // claim calls gate_reserve until the verdict is final.
-func (r *Router) claim(ctx context.Context, c *call, ticket, because string, limited bool) (verdict, error) {
-	call, rows, err := r.request(ctx, c, ticket, because, limited)
+func (r *Router) claim(ctx context.Context, c *call, w wish) (verdict, error) {
+	call, rows, err := r.request(ctx, c, w)
 	if err != nil {
 		return verdict{}, err
 	}
 	for {
 		v, err := r.reserveOnce(ctx, call, rows)
-		if err != nil || v.Verdict != "running" || ticket == "" {
+		if err != nil || v.Verdict != "running" || w.ticket == "" {
 			return v, err
 		}
 		select {
@@ -127,26 +154,28 @@ func (r *Router) reserveOnce(ctx context.Context, call, rows []byte) (verdict, e
 	return v, nil
 }
 
-func (r *Router) request(ctx context.Context, c *call, ticket, because string, limited bool) (call, rows []byte, err error) {
-	hash := sha256.Sum256(c.arguments)
+func (r *Router) request(ctx context.Context, c *call, w wish) (call, rows []byte, err error) {
 	deadline, _ := ctx.Deadline()
 	q := request{
 		AgentID: c.snapshot.Agent.ID, CredentialID: c.snapshot.Caller.Credential, RequestID: c.requestID,
-		Tool: c.entry.Name, Definition: c.entry.Fingerprint(), Hash: hex.EncodeToString(hash[:]),
-		Arguments: c.arguments, Shown: shown(redactedArguments(c.entry, c.arguments)), Deadline: deadline.Add(auditTimeout).UTC(), Limited: limited,
+		Tool: c.entry.Name, Definition: c.entry.Fingerprint(), Hash: c.hash(),
+		Arguments: c.arguments, Shown: shown(redactedArguments(c.entry, c.arguments)),
+		Ticket: orNil(w.ticket), Because: orNil(w.because), Limited: w.limited, Accepted: w.accepted,
+		Deadline:   deadline.Add(auditTimeout).UTC(),
 		ApprovalID: newApprovalID(), Life: fmt.Sprintf("%d seconds", int(c.snapshot.Agent.ApprovalLife.Seconds())),
-	}
-	if ticket != "" {
-		q.Ticket = &ticket
-	}
-	if because != "" {
-		q.Because = &because
 	}
 	if call, err = tool.Marshal(q); err != nil {
 		return nil, nil, fmt.Errorf("encode reservation: %w", err)
 	}
 	rows, err = encodeRows([]auditRow{r.decisionRow(c)})
 	return call, rows, err
+}
+
+func orNil(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
 }
 
 func shown(arguments json.RawMessage) json.RawMessage {
@@ -222,4 +251,10 @@ func (m *message) ticket() string {
 		}
 	}
 	return ""
+}
+
+// hash is the SHA-256 of the normalised arguments, in hex.
+func (c *call) hash() string {
+	sum := sha256.Sum256(c.arguments)
+	return hex.EncodeToString(sum[:])
 }

@@ -123,9 +123,15 @@ func (r *Router) serveMCP(w http.ResponseWriter, req *http.Request) {
 		r.refuseFlood(ctx, w, c, d)
 		return
 	}
+	if c.local != nil && m.method == "initialize" {
+		c.local.meet(m)
+	}
 	switch {
 	case m.notification() && m.method == "tools/call":
 		r.refuseNotification(ctx, w, c)
+	case m.method == "" && c.local != nil:
+		c.local.deliver(m)
+		w.WriteHeader(http.StatusAccepted)
 	case m.notification() || m.method == "":
 		// Notifications and replies ask for nothing here. In particular a
 		// cancellation is the end of the connection (and the stdio pump's

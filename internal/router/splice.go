@@ -31,6 +31,7 @@ type splicer struct {
 	status int
 	sent   bool
 	tools  func() []byte // the elements of a list, already joined
+	events bool          // a question went out before the answer, so all is server-sent events
 }
 
 func (s *splicer) WriteHeader(status int) {
@@ -51,13 +52,37 @@ func (s *splicer) Write(p []byte) (int, error) {
 		out = s.spliceAnswer(out, a)
 	}
 	s.sendHeader()
+	if s.events && !bytes.HasPrefix(out, []byte("event:")) {
+		out = asEvent(out)
+	}
 	if _, err := s.ResponseWriter.Write(out); err != nil {
 		return 0, err
 	}
 	return len(p), nil // what the caller wrote, not what it became
 }
 
+// push sends a message of the server's own before the answer.
+func (s *splicer) push(message []byte) error {
+	if !s.events {
+		s.events = true
+		s.Header().Set("Content-Type", "text/event-stream")
+		s.Header().Set("Cache-Control", "no-cache")
+		s.status = http.StatusOK
+		s.sendHeader()
+	}
+	_, err := s.ResponseWriter.Write(asEvent(message))
+	s.Flush()
+	return err
+}
+
+func asEvent(message []byte) []byte {
+	return concat([]byte("event: message\ndata: "), bytes.TrimSpace(message), []byte("\n\n"))
+}
+
 func (s *splicer) spliceAnswer(out []byte, a *answer) []byte {
+	if a.input != nil {
+		return out
+	}
 	if a.rpc != nil {
 		if encoded, err := tool.Marshal(a.rpc); err == nil {
 			out = bytes.Replace(out, []byte(errorPlaceholder), encoded, 1)

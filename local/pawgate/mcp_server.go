@@ -63,8 +63,9 @@ func (a *app) serveStdio(ctx context.Context, options stdio.Options, agent strin
 	if local.FirstKey != "" {
 		a.log.Info("the first agent was made; \"pawgate key create default\" makes a key for HTTP clients")
 	}
+	door := router.NewLocalDoor(agent)
 	options.Transport = stdio.InProcess(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		local.Router.ServeHTTP(w, r.WithContext(router.WithLocalAgent(r.Context(), agent)))
+		local.Router.ServeHTTP(w, r.WithContext(door.Open(r.Context())))
 	}))
 	return stdio.Run(ctx, options)
 }

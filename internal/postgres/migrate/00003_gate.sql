@@ -32,6 +32,17 @@ returns double precision language sql volatile as $$
 $$;
 -- +goose StatementEnd
 
+-- The milliseconds that bucket_take would give, taking nothing. A bucket that is
+-- not there is full.
+-- +goose StatementBegin
+create function bucket_wait(bucket text, burst double precision, per_minute double precision)
+returns double precision language sql volatile as $$
+    select greatest(0, 1 - least(greatest(burst, 1), b.tokens + extract(epoch from clock_timestamp() - b.at) * per_minute / 60))
+           * 60000 / nullif(per_minute, 0)
+    from buckets b where b.key = bucket
+$$;
+-- +goose StatementEnd
+
 -- A person's decision about one call, or about a tool for some time. kind
 -- 'grant' is what capability_request asks for: leave to use a scoped tool.
 create table approvals (
@@ -114,13 +125,15 @@ begin
         perform pg_advisory_xact_lock(hashtextextended(agent || chr(1) || (call ->> 'tool') || chr(1) || (call ->> 'arguments_hash'), 2));
         select * into approval from approvals p
         where p.agent_id = agent and p.tool = call ->> 'tool' and p.kind = 'call' and p.state = 'approved'
-          and p.covers_until > clock_timestamp() and p.definition = tool_hash and (call -> 'arguments') @> p.covers
+          and p.covers_until > clock_timestamp() and p.definition = tool_hash and p.covers is not null
+          -- Not @>, which finds a list in every longer one.
+          and not exists (select from jsonb_each(p.covers) c where (call -> 'arguments' -> c.key) is distinct from c.value)
         limit 1;
         if not found then
             select * into approval from approvals p
             where p.agent_id = agent and p.tool = call ->> 'tool' and p.kind = 'call'
-              and p.definition = tool_hash and p.arguments_hash = args_hash and p.expires_at > clock_timestamp() and p.state <> 'cancelled'
-            order by p.created_at desc limit 1;
+              and p.definition = tool_hash and p.arguments_hash = args_hash and p.expires_at > clock_timestamp() and p.state not in ('cancelled', 'revoked')
+            order by p.created_at desc limit 1 for update; -- whoever decides, stops or revokes at this moment comes first or later
             if not found or approval.state = 'used' and approval.finished_at is not null then
                 if (select count(*) from approvals p where p.agent_id = agent and p.state = 'pending' and p.expires_at > clock_timestamp()) >= 20 then
                     return '{"verdict": "crowded"}';
@@ -130,7 +143,7 @@ begin
                         call ->> 'request_id', clock_timestamp() + (call ->> 'life')::interval)
                 returning * into approval;
             end if;
-            if approval.state = 'pending' and (call ->> 'accepted')::boolean then -- the person at the client said yes just now
+            if approval.state = 'pending' and call ->> 'accepted' = approval.id then -- the person at the client said yes just now
                 update approvals set state = 'approved', decided_by = 'client', decided_at = clock_timestamp() where id = approval.id returning * into approval;
             end if;
             if approval.state in ('pending', 'denied') then
@@ -204,3 +217,8 @@ create table oauth_subjects (
     scopes   text[] not null default '{}',         -- the most that a token of this subject may carry
     primary key (issuer, subject)
 );
+
+-- What the routers sign the state of a question to a client with, so that any
+-- of them can take the answer. Two random UUIDs hold 244 random bits.
+create table gate_secret (key bytea not null);
+insert into gate_secret values (sha256(convert_to(gen_random_uuid()::text || gen_random_uuid()::text, 'UTF8')));

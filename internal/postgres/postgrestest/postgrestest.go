@@ -34,7 +34,8 @@ import (
 // ends. It is one connection: use Clone where calls run side by side.
 func New(t testing.TB) pgx.Tx {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), must(t, template))
+	source := must(t, template)
+	conn, err := pgx.Connect(t.Context(), withDatabase(source, shared(databaseName(source))))
 	if err != nil {
 		t.Fatalf("connect to test database: %v", err)
 	}
@@ -112,7 +113,8 @@ var server = sync.OnceValues(func() (string, error) {
 })
 
 // template is a migrated database named after the migrations' content, so
-// that it is made once and remade when a migration changes.
+// that it is made once and remade when a migration changes. Nobody connects to
+// it.
 var template = sync.OnceValues(func() (string, error) {
 	admin, err := server()
 	if err != nil {
@@ -139,7 +141,7 @@ func makeTemplate(admin string) (string, error) {
 		return "", err
 	}
 	defer conn.Close(ctx)
-	name := "pawgate_test_" + fingerprint()
+	name := "pawgate_base_" + fingerprint()
 	// Test processes start together; one of them makes the database.
 	if _, err := conn.Exec(ctx, `select pg_advisory_lock(7291)`); err != nil {
 		return "", err
@@ -152,6 +154,8 @@ func makeTemplate(admin string) (string, error) {
 	if exists {
 		return url, nil
 	}
+	// What is cloned must have nobody connected to it, so the transactions of
+	// New run in a first clone, and the template is closed.
 	draft := name + "_draft"
 	for _, sql := range []string{`drop database if exists %q with (force)`, `create database %q`} {
 		if _, err := conn.Exec(ctx, fmt.Sprintf(sql, draft)); err != nil {
@@ -161,9 +165,21 @@ func makeTemplate(admin string) (string, error) {
 	if _, err := migrate.Up(ctx, withDatabase(admin, draft)); err != nil {
 		return "", err
 	}
-	_, err = conn.Exec(ctx, fmt.Sprintf(`alter database %q rename to %q`, draft, name))
-	return url, err
+	for _, sql := range []string{
+		fmt.Sprintf(`drop database if exists %q with (force)`, shared(name)),
+		fmt.Sprintf(`create database %q template %q`, shared(name), draft),
+		fmt.Sprintf(`alter database %q allow_connections false`, draft),
+		fmt.Sprintf(`alter database %q rename to %q`, draft, name),
+	} {
+		if _, err := conn.Exec(ctx, sql); err != nil {
+			return "", err
+		}
+	}
+	return url, nil
 }
+
+// shared is the database beside a template that transactions run in.
+func shared(template string) string { return template + "_shared" }
 
 func fingerprint() string {
 	sum := sha256.New()
