@@ -2,8 +2,8 @@
 //
 // Migrations go forward only: a mistake is mended by the next one. They are
 // applied by the admin function on deploy and at start on a laptop, never by
-// a function that serves calls. The lock is a session lock, so the connection
-// must not go through a transaction pooler.
+// a function that serves calls. Everything here works through a transaction
+// pooler too: no statement is prepared, and the lock lasts for a transaction.
 package migrate
 
 import (
@@ -12,10 +12,11 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
+	"time"
 
-	_ "github.com/jackc/pgx/v5/stdlib" // the database/sql driver that goose works on
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib" // the database/sql driver that goose works on
 	"github.com/pressly/goose/v3"
-	"github.com/pressly/goose/v3/lock"
 )
 
 //go:embed *.sql
@@ -30,11 +31,22 @@ type Applied struct {
 // Up applies what is missing and says what it applied. Any number of
 // processes may call it at once: one works, the others wait.
 func Up(ctx context.Context, url string) ([]Applied, error) {
-	provider, closeDB, err := open(url)
+	provider, db, err := open(url)
 	if err != nil {
 		return nil, err
 	}
-	defer closeDB()
+	defer db.Close()
+	switch pending, err := provider.HasPending(ctx); {
+	case err != nil:
+		return nil, fmt.Errorf("read migration status: %w", err)
+	case !pending:
+		return nil, nil // nearly always: nobody is waited for
+	}
+	unlock, err := acquire(ctx, db)
+	if err != nil {
+		return nil, fmt.Errorf("lock migrations: %w", err)
+	}
+	defer unlock()
 	results, err := provider.Up(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("apply migrations: %w", err)
@@ -46,13 +58,45 @@ func Up(ctx context.Context, url string) ([]Applied, error) {
 	return applied, nil
 }
 
+const (
+	lockID    = 7292 // an arbitrary number, this package's own
+	lockEvery = 100 * time.Millisecond
+)
+
+// acquire waits for its turn to migrate. The lock belongs to a transaction of
+// a connection of its own, which even a transaction pooler keeps together; it
+// goes when the process does. It polls, because a statement that waits would
+// keep "create index concurrently" waiting for it.
+func acquire(ctx context.Context, db *sql.DB) (unlock func(), err error) {
+	for {
+		tx, err := db.BeginTx(ctx, nil)
+		if err != nil {
+			return nil, err
+		}
+		var mine bool
+		err = tx.QueryRowContext(ctx, `select pg_try_advisory_xact_lock($1)`, lockID).Scan(&mine)
+		if err == nil && mine {
+			return func() { _ = tx.Rollback() }, nil // it wrote nothing
+		}
+		_ = tx.Rollback()
+		if err != nil {
+			return nil, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(lockEvery):
+		}
+	}
+}
+
 // Pending is how many migrations are missing.
 func Pending(ctx context.Context, url string) (int, error) {
-	provider, closeDB, err := open(url)
+	provider, db, err := open(url)
 	if err != nil {
 		return 0, err
 	}
-	defer closeDB()
+	defer db.Close()
 	status, err := provider.Status(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("read migration status: %w", err)
@@ -69,19 +113,17 @@ func Pending(ctx context.Context, url string) (int, error) {
 // Files are the migrations, for tests that derive a name from them.
 func Files() fs.FS { return files }
 
-func open(url string) (*goose.Provider, func(), error) {
-	db, err := sql.Open("pgx", url)
+func open(url string) (*goose.Provider, *sql.DB, error) {
+	cfg, err := pgx.ParseConfig(url)
 	if err != nil {
-		return nil, nil, fmt.Errorf("open database for migrations: it is not a PostgreSQL connection string")
+		return nil, nil, fmt.Errorf("open database for migrations: it is not a PostgreSQL connection string") // the cause quotes the password
 	}
-	locker, err := lock.NewPostgresSessionLocker()
-	if err != nil {
-		return nil, nil, fmt.Errorf("make migration lock: %w", err)
-	}
-	provider, err := goose.NewProvider(goose.DialectPostgres, db, files, goose.WithSessionLocker(locker))
+	cfg.DefaultQueryExecMode = pgx.QueryExecModeExec
+	db := stdlib.OpenDB(*cfg)
+	provider, err := goose.NewProvider(goose.DialectPostgres, db, files)
 	if err != nil {
 		db.Close()
 		return nil, nil, fmt.Errorf("read migrations: %w", err)
 	}
-	return provider, func() { db.Close() }, nil
+	return provider, db, nil
 }
