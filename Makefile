@@ -9,7 +9,7 @@ FUNCTIONS := $(notdir $(wildcard functions/*))
 LAMBDA  := CGO_ENABLED=0 GOOS=linux $(GO) build -trimpath -tags lambda.norpc -ldflags='-s -w'
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test check generate tool functions conformance claude rie sam bench soak fuzz
+.PHONY: help run build test check generate tool functions lambda resilience guide conformance claude sam bench bench-memory soak fuzz
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,3 +34,38 @@ tool: ## Add a tool: make tool NAME=weather_today CATEGORY=web VERB=read
 
 functions: ## Build every Lambda function for ARCH (arm64 or amd64) into bin/lambda
 	@for f in $(FUNCTIONS); do GOARCH=$(ARCH) $(LAMBDA) -o bin/lambda/$(ARCH)/$$f/bootstrap ./functions/$$f || exit 1; done
+
+# The slower layers drive what was built from outside. Each installs what it
+# needs under .cache, or by apt; "make e2e" is all of them.
+E2E := $(GO) test -count=1 -timeout 30m -tags e2e -v ./internal/e2e
+
+lambda: ## Run every function and event under the Lambda runtime emulator
+	@.ci/lib/rie.sh >/dev/null && $(E2E) -run 'TestFunction|TestEvents|TestRouterInvokes'
+
+resilience: build ## Take the database away, freeze functions, start many shims
+	@.ci/lib/rie.sh >/dev/null && .ci/lib/pgbouncer.sh >/dev/null && $(E2E) -run 'TestResilience'
+
+guide: ## Follow the README's guide to a tool of one's own, in a copy of the tree
+	@$(E2E) -run 'TestGuide'
+
+conformance: build ## Run the official MCP conformance suite
+	@.ci/lib/node22.sh >/dev/null && .ci/lib/conformance.sh >/dev/null && $(E2E) -run 'Conformance'
+
+claude: build ## Connect the real Claude Code CLI and call tools with it
+	@.ci/lib/node22.sh >/dev/null && .ci/lib/claude.sh >/dev/null && $(E2E) -run 'TestClaude'
+
+sam: build ## Validate, build and run the template with the real SAM CLI
+	@.ci/lib/sam.sh >/dev/null && $(GO) test -count=1 -timeout 40m -tags 'e2e sam' -v ./internal/e2e -run 'TestTemplate|TestSAM'
+
+fuzz: ## Fuzz every target for a few seconds (FUZZTIME=3s)
+	@for f in $$(grep -rl --include='*_test.go' '^func Fuzz' internal local); do for t in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\).*/\1/p' $$f); do \
+		$(GO) test -run '^$$' -fuzz "^$$t$$" -fuzztime $${FUZZTIME:-3s} ./$$(dirname $$f) || exit 1; done; done
+
+bench: ## Measure what the README states, as ratios in one run
+	@$(GO) test -count=1 -timeout 30m -tags bench -v -run 'TestGate|TestList|TestColdStart' ./internal/bench
+
+bench-memory: ## Measure how well memory_search finds (PAWGATE_LOCOMO=FILE adds LoCoMo)
+	@$(GO) test -count=1 -timeout 30m -v -run 'Quality|Labelled|Locomo' ./internal/category/memory
+
+soak: build ## Load pawgate for SOAK_MINUTES (10) while its database is killed
+	@$(GO) test -count=1 -timeout 90m -tags 'e2e soak' -v -run 'TestSoak' ./internal/e2e
