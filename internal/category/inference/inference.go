@@ -32,6 +32,8 @@ type Settings struct {
 	RemoteURL   string `envconfig:"PAWGATE_REMOTE_URL" desc:"OpenAI-compatible endpoint for prompts that stay not on the host, up to /v1"`
 	RemoteKey   string `envconfig:"PAWGATE_REMOTE_KEY" desc:"key of that endpoint"`
 	RemoteModel string `envconfig:"PAWGATE_REMOTE_MODEL" desc:"model to ask of that endpoint"`
+	Feedback    bool   `envconfig:"PAWGATE_FEEDBACK" default:"true" desc:"keep jitrl_feedback and apply it to local answers"`
+	Router      Router
 }
 
 // Open opens the database and the host's models for this category alone. A
@@ -56,6 +58,9 @@ func New(db postgres.DB, host *llama.Host, s Settings, now func() time.Time) too
 	i := inference{db: db, host: host, remote: llama.NewEndpoint(s.RemoteURL, s.RemoteKey), settings: s, now: now}
 	return tool.Category{Name: "inference", Tools: []tool.Tool{
 		tool.Read("inference_status", "Tell the inference mode, the models loaded and found on the host, and whether each endpoint answers.", i.status),
+		tool.Write("inference_mode", "Show or set where prompts are answered: auto, local, remote or off. Holds for every agent.", i.mode, tool.Idempotent),
+		tool.Read("route_query", "Tell whether a fast local, a strong local or a remote model should answer a prompt, and why.", i.route),
+		tool.Write("jitrl_feedback", "Reward or punish a local model's answer; similar prompts of yours are answered accordingly.", i.feedback),
 	}}
 }
 

@@ -2,20 +2,10 @@ package inference
 
 import (
 	"context"
-	_ "embed"
-	"errors"
-	"fmt"
-	"time"
-
-	"github.com/jackc/pgx/v5"
 
 	"pawgate/internal/caller"
 	"pawgate/internal/client/llama"
-	"pawgate/internal/postgres"
 )
-
-//go:embed mode.sql
-var modeSQL string
 
 type statusArgs struct{}
 
@@ -24,13 +14,6 @@ type statusResult struct {
 	Loaded []llama.Server `json:"loaded"` // models that can answer now or are starting
 	Found  []found        `json:"found"`  // models in the host's folder
 	Remote remoteHealth   `json:"remote"`
-}
-
-// setting is the mode in force and who set it; nobody, when it is the default.
-type setting struct {
-	Mode  string     `json:"mode"`
-	SetBy string     `json:"set_by,omitzero"`
-	SetAt *time.Time `json:"set_at,omitzero"`
 }
 
 type found struct {
@@ -45,13 +28,10 @@ type remoteHealth struct {
 	LatencyMS float64 `json:"latency_ms,omitzero"`
 }
 
-// defaultMode is in force until somebody sets one.
-const defaultMode = "auto"
-
 // status tells what there is now. It fails with fault.Unavailable when the
 // database is away.
 func (c inference) status(ctx context.Context, _ caller.Caller, _ statusArgs) (statusResult, error) {
-	mode, err := c.readMode(ctx)
+	mode, err := ReadMode(ctx, c.db)
 	if err != nil {
 		return statusResult{}, err
 	}
@@ -66,15 +46,4 @@ func (c inference) status(ctx context.Context, _ caller.Caller, _ statusArgs) (s
 	health := c.remote.Check(ctx)
 	r.Remote = remoteHealth{Health: health, Model: c.settings.RemoteModel, LatencyMS: float64(health.Latency.Microseconds()) / 1000}
 	return r, nil
-}
-
-func (c inference) readMode(ctx context.Context) (setting, error) {
-	s, err := postgres.One[setting](ctx, c.db, modeSQL, pgx.StrictNamedArgs{})
-	if errors.Is(err, pgx.ErrNoRows) {
-		return setting{Mode: defaultMode}, nil
-	}
-	if err != nil {
-		return setting{}, fmt.Errorf("read inference mode: %w", err)
-	}
-	return s, nil
 }

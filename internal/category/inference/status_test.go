@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"pawgate/internal/category/inference"
 	"pawgate/internal/client/llama"
@@ -21,9 +21,9 @@ import (
 
 var noon = time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC)
 
-// bench is the category over a transaction and a host of its own.
+// bench is the category over a database and a host of its own.
 type bench struct {
-	tx   pgx.Tx
+	tx   *pgxpool.Pool
 	host *llama.Host
 	cat  tool.Category
 }
@@ -35,7 +35,9 @@ func setup(t *testing.T, s inference.Settings) bench {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = host.Close() })
-	tx := postgrestest.New(t)
+	// A database of its own: transactions that all insert the same agents
+	// would wait for each other.
+	tx := postgrestest.Clone(t)
 	if _, err := tx.Exec(t.Context(), `insert into agents (id) values ('a'), ('b')`); err != nil {
 		t.Fatal(err)
 	}
