@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"pawgate/internal/caller"
-	"pawgate/internal/client/hub"
 	"pawgate/internal/client/llama"
 )
 
@@ -65,7 +64,7 @@ func (m model) recommend(ctx context.Context, _ caller.Caller, _ recommendArgs) 
 	r := recommendResult{Room: m.room(ctx), Recommended: []candidate{}, TooLarge: []candidate{}}
 	for _, c := range curated() {
 		c.Need = llama.GuessNeed(c.SizeBytes, c.Parameters, listContext)
-		c.OnHost = here[hub.File{Path: c.Filename}.Name()]
+		c.OnHost = here[c.Filename]
 		if r.Room != nil && c.Need.Total <= r.Room.Bytes {
 			r.Recommended = append(r.Recommended, c)
 		} else {

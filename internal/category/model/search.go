@@ -3,8 +3,6 @@ package model
 import (
 	"cmp"
 	"context"
-	"errors"
-	"log/slog"
 	"path"
 	"regexp"
 	"slices"
@@ -24,7 +22,9 @@ type searchArgs struct {
 type searchResult struct {
 	Repositories []repository `json:"repositories"`
 	Room         *room        `json:"room_for_model"`
-	Hint         string       `json:"hint,omitzero"`
+	// Unread are repositories that were found but could not be read.
+	Unread []string `json:"unread,omitzero"`
+	Hint   string   `json:"hint,omitzero"`
 }
 
 type room = hardware.Budget
@@ -78,8 +78,10 @@ func (m model) search(ctx context.Context, _ caller.Caller, a searchArgs) (searc
 	if err := ctx.Err(); err != nil {
 		return searchResult{}, err
 	}
-	if err := errors.Join(errs...); err != nil {
-		slog.WarnContext(ctx, "read repositories of a search", "error", err)
+	for i, err := range errs {
+		if err != nil {
+			r.Unread = append(r.Unread, found[i].ID)
+		}
 	}
 	r.Repositories = slices.DeleteFunc(r.Repositories, func(x repository) bool { return len(x.Files) == 0 })
 	if len(r.Repositories) == 0 {

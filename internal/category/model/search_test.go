@@ -25,10 +25,11 @@ func TestModelSearch(t *testing.T) {
 				Fits         *bool
 			}
 		}
-		Room struct{ How string } `json:"room_for_model"`
+		Room   struct{ How string } `json:"room_for_model"`
+		Unread []string
 	}
 	got := tooltest.OK[answer](t, setupAt(t, newHub(t)).cat, tooltest.Who("a"), "model_search", `{"query":"tiny"}`)
-	if len(got.Repositories) != 1 || got.Room.How == "" { // one is broken, one has no models
+	if len(got.Repositories) != 1 || got.Room.How == "" || len(got.Unread) != 1 || got.Unread[0] != "org/broken" { // one is broken, one has no models
 		t.Fatalf("got %+v", got)
 	}
 	r := got.Repositories[0]
