@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -99,6 +100,8 @@ func startFunction(t *testing.T, name string, env ...string) *emulator {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	awaitListening(t, port) // its front may listen before the API that the function asks
+	awaitListening(t, api)
 	t.Cleanup(func() {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 		_ = cmd.Wait()
@@ -107,6 +110,17 @@ func startFunction(t *testing.T, name string, env ...string) *emulator {
 		}
 	})
 	return e
+}
+
+func awaitListening(t *testing.T, address string) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		if conn, err := net.Dial("tcp", address); err == nil {
+			_ = conn.Close()
+			return
+		}
+	}
+	t.Errorf("nothing listens on %s", address)
 }
 
 // invoke sends an event and gives the function's answer.

@@ -57,10 +57,9 @@ func arrived(c net.Conn) bool {
 	if err != nil {
 		return true
 	}
+	// Control, not Read: pgx may have a reader of its own waiting on this very
+	// connection, and Read would queue behind it.
 	readable := false
-	err = raw.Read(func(fd uintptr) bool {
-		readable = peek(fd)
-		return true // never wait
-	})
+	err = raw.Control(func(fd uintptr) { readable = peek(fd) })
 	return readable || err != nil
 }

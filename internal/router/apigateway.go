@@ -24,11 +24,8 @@ const gatewayMargin = time.Second
 // context travels in the context, never in a header that a client could set.
 func APIGateway(h http.Handler) func(context.Context, events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error) {
 	return func(ctx context.Context, event events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error) {
-		if end, ok := ctx.Deadline(); ok {
-			var cancel context.CancelFunc
-			ctx, cancel = context.WithDeadline(ctx, end.Add(-gatewayMargin))
-			defer cancel()
-		}
+		ctx, release := beforeEnd(ctx)
+		defer release()
 		w := core.NewProxyResponseWriterV2()
 		if req, err := gatewayRequest(ctx, event); err != nil {
 			writeError(w, http.StatusBadRequest, "bad_request", "the request could not be read")
@@ -44,6 +41,15 @@ func APIGateway(h http.Handler) func(context.Context, events.APIGatewayV2HTTPReq
 		resp.MultiValueHeaders = nil // API Gateway would send both, doubled
 		return resp, nil
 	}
+}
+
+// beforeEnd ends a context a little before the function itself ends.
+func beforeEnd(ctx context.Context) (context.Context, context.CancelFunc) {
+	end, ok := ctx.Deadline()
+	if !ok {
+		return ctx, func() {}
+	}
+	return context.WithDeadline(ctx, end.Add(-gatewayMargin))
 }
 
 func gatewayRequest(ctx context.Context, event events.APIGatewayV2HTTPRequest) (*http.Request, error) {

@@ -207,8 +207,8 @@ func (a *auditor) insert(group []pendingRecord) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), auditTimeout)
 	defer cancel()
-	if _, err = a.db.Exec(ctx, settleSQL, string(encodedRows), string(encodedEnded)); err != nil && postgres.Away(err) {
-		_, err = a.db.Exec(ctx, settleSQL, string(encodedRows), string(encodedEnded))
+	if _, err = a.db.Exec(ctx, settleSQL, string(encodedRows), string(encodedEnded), false); err != nil && postgres.Away(err) {
+		_, err = a.db.Exec(ctx, settleSQL, string(encodedRows), string(encodedEnded), true)
 	}
 	if err != nil {
 		return fmt.Errorf("write audit rows: %w", err)

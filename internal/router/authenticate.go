@@ -18,9 +18,15 @@ import (
 	"pawgate/internal/tool"
 )
 
+// gateTimeout is how long the gate waits for one answer of the database before
+// it says that the database is away. The call's own time is for the call.
+const gateTimeout = 5 * time.Second
+
 // authenticate finds out who calls, and reads in the same statement everything
 // that the gate decides on. On failure it has answered.
 func (r *Router) authenticate(ctx context.Context, w http.ResponseWriter, req *http.Request, c *call) bool {
+	ctx, cancel := context.WithTimeout(ctx, gateTimeout)
+	defer cancel()
 	who, ok := r.who(ctx, req, c)
 	if !ok {
 		r.unauthorized(ctx, w, req, c, "no_key")

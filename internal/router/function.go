@@ -21,7 +21,8 @@ type functionSettings struct {
 
 // Lambda is the whole main of the router's function.
 func Lambda() {
-	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
+	level := new(slog.LevelVar)
+	log := slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
 	slog.SetDefault(log)
 	ctx := context.Background()
 	var s functionSettings
@@ -29,6 +30,7 @@ func Lambda() {
 		log.Error("start router", "error", err)
 		os.Exit(1)
 	}
+	level.Set(s.LogLevel)
 	r, err := Open(ctx, s.Settings, Version, log)
 	if err != nil {
 		log.Error("start router", "error", err)

@@ -19,14 +19,17 @@ import (
 // becomes a 502.
 func FunctionURL(h http.Handler) func(context.Context, events.APIGatewayV2HTTPRequest) (*events.LambdaFunctionURLStreamingResponse, error) {
 	return func(ctx context.Context, event events.APIGatewayV2HTTPRequest) (*events.LambdaFunctionURLStreamingResponse, error) {
+		ctx, release := beforeEnd(ctx)
 		req, err := gatewayRequest(ctx, event)
 		if err != nil {
+			release()
 			return &events.LambdaFunctionURLStreamingResponse{StatusCode: http.StatusBadRequest,
 				Headers: map[string]string{"Content-Type": "application/json"},
 				Body:    strings.NewReader(`{"error":"bad_request","error_description":"the request could not be read"}`)}, nil
 		}
 		body, w := newStream()
 		go func() {
+			defer release()
 			defer func() {
 				if p := recover(); p != nil { // the router recovers its own; this keeps the process
 					slog.Error("panic in stream", "panic", p)

@@ -143,6 +143,8 @@ func (r *Router) claim(ctx context.Context, c *call, w wish) (verdict, error) {
 }
 
 func (r *Router) reserveOnce(ctx context.Context, call, rows []byte) (verdict, error) {
+	ctx, cancel := context.WithTimeout(ctx, gateTimeout)
+	defer cancel()
 	answered, err := postgres.First[struct{ Verdict []byte }](ctx, r.DB, reserveSQL, string(call), string(rows))
 	if err != nil {
 		return verdict{}, fmt.Errorf("reserve call: %w", err)

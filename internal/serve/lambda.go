@@ -21,8 +21,9 @@ const margin = 500 * time.Millisecond
 // that cannot start says why in its log and exits, which Lambda reports as a
 // failed initialisation.
 func Lambda[C any](open func(context.Context, C) (tool.Category, error)) {
-	slog.SetDefault(slog.New(slog.NewJSONHandler(os.Stderr, nil)))
-	handler, err := lambdaHandler(context.Background(), open)
+	level := new(slog.LevelVar)
+	slog.SetDefault(slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: level})))
+	handler, err := lambdaHandler(context.Background(), level, open)
 	if err != nil {
 		slog.Error("start function", "error", err)
 		os.Exit(1)
@@ -30,7 +31,7 @@ func Lambda[C any](open func(context.Context, C) (tool.Category, error)) {
 	lambda.Start(handler)
 }
 
-func lambdaHandler[C any](ctx context.Context, open func(context.Context, C) (tool.Category, error)) (func(context.Context, tool.Call) (tool.Outcome, error), error) {
+func lambdaHandler[C any](ctx context.Context, level *slog.LevelVar, open func(context.Context, C) (tool.Category, error)) (func(context.Context, tool.Call) (tool.Outcome, error), error) {
 	var own C
 	if err := settings.Load(ctx, &own); err != nil {
 		return nil, err
@@ -39,6 +40,7 @@ func lambdaHandler[C any](ctx context.Context, open func(context.Context, C) (to
 	if err := settings.Load(ctx, &cfg); err != nil {
 		return nil, err
 	}
+	level.Set(cfg.LogLevel)
 	category, err := open(ctx, own)
 	if err != nil {
 		return nil, err

@@ -26,7 +26,8 @@ import (
 // Config is what every host reads besides its category's own settings.
 type Config struct {
 	// PublicKey checks assertions: the base64 of an Ed25519 public key.
-	PublicKey string `envconfig:"PAWGATE_ASSERTION_PUBLIC_KEY" desc:"checks the router's assertions (base64, Ed25519)"`
+	PublicKey string     `envconfig:"PAWGATE_ASSERTION_PUBLIC_KEY" desc:"checks the router's assertions (base64, Ed25519)"`
+	LogLevel  slog.Level `envconfig:"PAWGATE_LOG_LEVEL" default:"INFO" desc:"DEBUG, INFO, WARN or ERROR"`
 	// SAMLocal is set by the SAM CLI in the containers it starts.
 	SAMLocal bool `envconfig:"AWS_SAM_LOCAL" desc:"set by the SAM CLI; permits unsigned calls when no key is configured"`
 }

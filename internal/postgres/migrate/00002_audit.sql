@@ -54,10 +54,11 @@ $$;
 -- +goose StatementEnd
 
 -- Appends rows, given as a JSON array of objects named like the columns, to the
--- chains of their agents. Rows whose id is there already are passed over, so a
--- group can be sent again. Chains are locked in one order: no deadlock.
+-- chains of their agents. With again, rows whose id is there already are passed
+-- over, so a group whose fate is unknown can be sent once more. Chains are
+-- locked in one order: no deadlock.
 -- +goose StatementBegin
-create function audit_append(rows jsonb) returns void language plpgsql as $$
+create function audit_append(rows jsonb, again boolean default false) returns void language plpgsql as $$
 declare
     given audit;
     chain audit_heads;
@@ -67,10 +68,11 @@ begin
         order by value ->> 'agent_id' collate "C", ordinality
     loop
         if chain.agent_id is distinct from given.agent_id then
+            update audit_heads set seq = chain.seq, hash = chain.hash where agent_id = chain.agent_id;
             insert into audit_heads values (given.agent_id, 0, '') on conflict do nothing;
             select * into chain from audit_heads where agent_id = given.agent_id for update;
         end if;
-        continue when exists (select from audit where id = given.id);
+        continue when again and exists (select from audit where id = given.id);
         given.seq := chain.seq + 1;
         given.prev := chain.hash;
         given.at := clock_timestamp();
@@ -78,8 +80,8 @@ begin
         insert into audit values (given.*);
         chain.seq := given.seq;
         chain.hash := given.hash;
-        update audit_heads set seq = chain.seq, hash = chain.hash where agent_id = chain.agent_id;
     end loop;
+    update audit_heads set seq = chain.seq, hash = chain.hash where agent_id = chain.agent_id;
 end
 $$;
 -- +goose StatementEnd

@@ -168,15 +168,16 @@ $$;
 
 -- Records what calls came to: audit rows, outcomes of writes with a key, the
 -- end of approved calls, and, at most once a minute, when a key was last used.
+-- With again, what an attempt before may have recorded is not recorded twice.
 -- +goose StatementBegin
-create function gate_settle(rows jsonb, finished jsonb) returns void language plpgsql as $$
+create function gate_settle(rows jsonb, finished jsonb, again boolean default false) returns void language plpgsql as $$
 begin
     update idempotency i set finished_at = clock_timestamp(), outcome = f -> 'outcome'
     from jsonb_array_elements(finished) f
     where i.agent_id = f ->> 'agent_id' and i.credential_id = f ->> 'credential_id' and i.key = f ->> 'key' and i.finished_at is null;
     update approvals p set finished_at = clock_timestamp()
     from jsonb_array_elements(finished) f where p.id = f ->> 'approval_id' and p.finished_at is null;
-    perform audit_append(rows);
+    perform audit_append(rows, again);
     update api_keys k set last_used_at = now()
     where k.id in (select value ->> 'credential_id' from jsonb_array_elements(rows))
       and (k.last_used_at is null or k.last_used_at < now() - interval '1 minute');
