@@ -72,16 +72,25 @@ type row struct {
 	ClassMs          int64
 }
 
-// Read gives the standing of a caller for one tool, or for none when t is nil.
-// It is pgx.ErrNoRows when nobody is meant: no such key, revoked, expired, or
-// an archived agent.
+// Read gives the standing of a caller for one tool, or for none when t is nil,
+// and takes a token from the buckets that a call draws on. It is pgx.ErrNoRows
+// when nobody is meant: no such key, revoked, expired, or an archived agent.
 func Read(ctx context.Context, db postgres.DB, who Who, t *tool.Definition) (policy.Snapshot, error) {
+	return read(ctx, db, who, t, false)
+}
+
+// Peek is Read for whoever only wants to know: it takes nothing.
+func Peek(ctx context.Context, db postgres.DB, who Who, t *tool.Definition) (policy.Snapshot, error) {
+	return read(ctx, db, who, t, true)
+}
+
+func read(ctx context.Context, db postgres.DB, who Who, t *tool.Definition, peek bool) (policy.Snapshot, error) {
 	name, class, limit := "", tool.Class(""), Limit{}
 	if t != nil {
 		name, class, limit = t.Name, t.Class, ClassLimits[t.Class]
 	}
 	r, err := postgres.First[row](ctx, db, standingSQL, who.KeyHash, who.Agent, who.Credential, who.Scopes,
-		name, string(class), limit.Burst, limit.PerMinute, CredentialLimit.Burst, CredentialLimit.PerMinute, who.Issuer, who.Subject)
+		name, string(class), limit.Burst, limit.PerMinute, CredentialLimit.Burst, CredentialLimit.PerMinute, who.Issuer, who.Subject, peek)
 	if err != nil {
 		return policy.Snapshot{}, err
 	}

@@ -1,6 +1,7 @@
 -- all agents: the caller is what this statement finds out.
 -- Who calls and everything that the gate decides on, in one round trip. It also
--- takes a token from the buckets that the call draws on: an attempt counts.
+-- takes a token from the buckets that the call draws on: an attempt counts. With
+-- $13 it takes none and only says how long the wait would be.
 --  $1 hash of the key, or null    $2 agent of a caller known otherwise, or ''
 --  $3 id and $4 scopes of that caller's credential
 --  $5 tool, or ''                 $6 its rate class, or ''
@@ -36,14 +37,22 @@ select c.id                              as credential_id,
            select from approvals g
            where g.agent_id = a.id and g.kind = 'grant' and g.state = 'approved' and g.tool = $5::text and g.covers_until > now()
        )                                 as granted,
-       coalesce(bucket_take('credential ' || c.agent_id || ' ' || c.id,
-           coalesce((a.limits #>> '{credential,burst}')::float8, $9::float8),
-           coalesce((a.limits #>> '{credential,per_minute}')::float8, $10::float8)), 0)::bigint as flood_ms,
-       case when $6::text <> '' then coalesce(bucket_take('class ' || a.id || ' ' || $6::text,
-           coalesce((a.limits #>> array[$6::text, 'burst'])::float8, $7::float8),
-           coalesce((a.limits #>> array[$6::text, 'per_minute'])::float8, $8::float8)), 0) else 0 end::bigint as class_ms
+       coalesce(case when $13::boolean
+           then bucket_wait(l.flood_key, l.flood_burst, l.flood_rate)
+           else bucket_take(l.flood_key, l.flood_burst, l.flood_rate) end, 0)::bigint as flood_ms,
+       coalesce(case when $6::text = '' then 0 when $13::boolean
+           then bucket_wait(l.class_key, l.class_burst, l.class_rate)
+           else bucket_take(l.class_key, l.class_burst, l.class_rate) end, 0)::bigint as class_ms
 from caller c
 join agents a on a.id = c.agent_id and a.state <> 'archived'
+cross join lateral (
+    select 'credential ' || c.agent_id || ' ' || c.id                            as flood_key,
+           coalesce((a.limits #>> '{credential,burst}')::float8, $9::float8)       as flood_burst,
+           coalesce((a.limits #>> '{credential,per_minute}')::float8, $10::float8) as flood_rate,
+           'class ' || a.id || ' ' || $6::text                                     as class_key,
+           coalesce((a.limits #>> array[$6::text, 'burst'])::float8, $7::float8)      as class_burst,
+           coalesce((a.limits #>> array[$6::text, 'per_minute'])::float8, $8::float8) as class_rate
+) l
 left join lateral (
     select id, agent_id is null as everyone, reason, stopped_at
     from stops

@@ -1,22 +1,33 @@
-// Package control holds the tools that hold agents back.
+// Package control holds the tools that hold agents back, and those by which
+// people let them go on: the emergency stop, approvals and grants, the audit
+// trail, choices and feedback.
 //
 // An emergency stop is a row in Postgres: every door reads it with the next
 // call, and it outlives every process. It covers one agent or all of them.
 // Any agent may stop itself and those that report to it, directly or through
 // others; only an operator may stop everyone or somebody else, and only an
-// operator resumes. Stopping needs no approval and is no error when the stop
-// is already in force.
+// operator resumes. Stopping needs no approval, is no error when the stop is
+// already in force, and ends the approvals that are pending.
+//
+// An approval is decided once, by somebody who may approve and is not the
+// agent that asked, before it expires by the database's clock. A grant is
+// asked for here and given in the same way. tool_preflight asks the gate's own
+// decision and takes nothing from any limit.
 //
 // The package never lifts a stop on an agent's word, never lifts a second
-// stop along with the one that was named, and never tells an agent of others
-// than those that report to it.
+// stop along with the one that was named, never tells an agent of others than
+// those that report to it, and never tells it more of a tool that it may not
+// call than that it is unknown.
 package control
 
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
+	"pawgate/internal/caller"
+	"pawgate/internal/catalog"
 	"pawgate/internal/postgres"
 	"pawgate/internal/tool"
 )
@@ -24,6 +35,14 @@ import (
 // Config is what the category reads from its environment.
 type Config struct {
 	postgres.Config
+}
+
+// Options are what the category needs besides the database, all optional.
+type Options struct {
+	// Catalog has the tools that there are; nil: the embedded ones.
+	Catalog func() (*catalog.Catalog, error)
+	// Edition is what the licence pays for.
+	Edition tool.Edition
 }
 
 // Open connects to what the tools need.
@@ -38,15 +57,30 @@ func Open(ctx context.Context, cfg Config) (tool.Category, error) {
 }
 
 // New is the category over an open database. It does no I/O.
-func New(db postgres.DB, now func() time.Time) tool.Category {
-	c := control{db: db, now: now}
+func New(db postgres.DB, now func() time.Time) tool.Category { return With(db, now, Options{}) }
+
+// With is New with options.
+func With(db postgres.DB, now func() time.Time, o Options) tool.Category {
+	if o.Catalog == nil {
+		o.Catalog = sync.OnceValues(catalog.Load)
+	}
+	c := control{db: db, now: now, Options: o}
 	return tool.Category{Name: "control", Tools: []tool.Tool{
 		tool.Destroy("emergency_stop", "Halt agents at once: no tool call of theirs runs until an operator resumes.",
 			c.emergencyStop, tool.Idempotent, tool.PassesStop),
+		tool.Write("tool_approve", "Decide what another agent waits for.",
+			c.toolApprove, tool.Idempotent, tool.NeedsScope(caller.ScopeApprove)),
+		tool.Read("tool_preflight", "Tell whether calls would run now, without running them.", c.toolPreflight),
+		tool.Read("audit_trail_query", "List your calls and refusals, and those of agents that report to you, newest first.", c.auditTrailQuery),
+		tool.Write("capability_request", "Ask a person for a grant to use a scoped tool for a while.", c.capabilityRequest, tool.Idempotent),
+		tool.Read("decision_list", "List the choices you offered that are still open, newest first.", c.decisionList),
+		tool.Write("decision_resolve", "Record the chosen option of a choice.", c.decisionResolve, tool.Idempotent),
+		tool.Write("submit_feedback", "Record what somebody said of an agent's work.", c.submitFeedback),
 	}}
 }
 
 type control struct {
 	db  postgres.DB
 	now func() time.Time
+	Options
 }

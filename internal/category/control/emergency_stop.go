@@ -37,7 +37,9 @@ type stopResult struct {
 	Target  string    `json:"target"` // an agent's id, or "all"
 	Changed bool      `json:"changed"`
 	Stops   []inForce `json:"stops"`
-	Note    string    `json:"note,omitzero"`
+	// Cancelled counts the pending approvals that the stop ended.
+	Cancelled int    `json:"approvals_cancelled,omitzero"`
+	Note      string `json:"note,omitzero"`
 }
 
 // inForce is a stop that nobody has lifted.
@@ -91,14 +93,14 @@ func (c control) stop(ctx context.Context, who caller.Caller, a stopArgs) (stopR
 	if err := c.checkStanding(ctx, who, before); err != nil {
 		return stopResult{}, err
 	}
-	changed, err := postgres.Exec(ctx, c.db, stopSQL, pgx.StrictNamedArgs{
+	done, err := postgres.One[struct{ Stops, Cancelled int }](ctx, c.db, stopSQL, pgx.StrictNamedArgs{
 		"agent_id": a.AgentID, "reason": strings.TrimSpace(a.Reason), "by": author(who), "now": c.now(),
 	})
 	if err != nil {
 		return stopResult{}, fmt.Errorf("write stop: %w", err)
 	}
 	after, err := c.status(ctx, who, a, false)
-	after.Changed = changed > 0
+	after.Changed, after.Cancelled = done.Stops > 0, done.Cancelled
 	return after, err
 }
 

@@ -1,4 +1,14 @@
 -- all agents: @agent_id was checked with reach.sql.
-insert into stops (agent_id, reason, stopped_by, stopped_at)
-values (nullif(@agent_id, ''), @reason, @by, @now)
-on conflict (coalesce(agent_id, '')) where resumed_at is null do nothing
+-- One statement: nobody can approve between the stop and the end of what is pending.
+with stopped as (
+    insert into stops (agent_id, reason, stopped_by, stopped_at)
+    values (nullif(@agent_id, ''), @reason, @by, @now)
+    on conflict (coalesce(agent_id, '')) where resumed_at is null do nothing
+    returning id
+), cancelled as (
+    update approvals
+    set state = 'cancelled', reason = 'an emergency stop', decided_by = @by, decided_at = clock_timestamp()
+    where state = 'pending' and (@agent_id = '' or agent_id = @agent_id) and exists (select from stopped)
+    returning id
+)
+select (select count(*) from stopped) as stops, (select count(*) from cancelled) as cancelled

@@ -20,6 +20,8 @@ import (
 
 var noon = time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC)
 
+func clock() time.Time { return noon }
+
 const staff = `insert into agents (id, reports_to) values
 	('ceo', null), ('lead', 'ceo'), ('coder', 'lead'), ('stranger', null)`
 
