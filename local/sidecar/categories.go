@@ -2,6 +2,7 @@ package sidecar
 
 import (
 	"fmt"
+	"log/slog"
 	"net/http"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"pawgate/internal/postgres"
 	"pawgate/internal/serve"
 	"pawgate/internal/tool"
+	"pawgate/local/sidecar/openai"
 )
 
 // categories are what this host serves; they share the host's models.
@@ -38,5 +40,11 @@ func (cfg Config) handler(db postgres.DB, host *llama.Host, downloads *hub.Downl
 		hosts[c.Name] = h
 		names = append(names, c.Name)
 	}
-	return serve.Handler(hosts), names, nil
+	calls := serve.Handler(hosts)
+	mux := http.NewServeMux()
+	mux.Handle("/call/", calls)
+	mux.Handle("/healthz", calls)
+	// All else needs an agent's key, whether there is something or not.
+	mux.Handle("/", openai.Handler{DB: db, Host: host, Settings: cfg.Inference, Log: slog.Default(), Now: time.Now})
+	return mux, names, nil
 }

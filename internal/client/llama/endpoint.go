@@ -1,6 +1,7 @@
 package llama
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -103,4 +104,39 @@ func (e Endpoint) check(ctx context.Context) Health {
 		models = append(models, m.ID)
 	}
 	return Health{State: Healthy, Models: models}
+}
+
+// Post sends a JSON body and gives the answer as it comes, so that a stream
+// stays one; the caller closes its body. path begins after the version.
+func (e Endpoint) Post(ctx context.Context, path string, body []byte) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimRight(e.URL, "/")+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("make request: %w", err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	if e.Key != "" {
+		req.Header.Set("Authorization", "Bearer "+e.Key)
+	}
+	return e.Client.Do(req)
+}
+
+// Tokenize turns a text into token ids. Only llama-server and llamafiles can;
+// it stands beside the version of their API.
+func (e Endpoint) Tokenize(ctx context.Context, text string) ([]int, error) {
+	body, err := json.Marshal(map[string]string{"content": text})
+	if err != nil {
+		return nil, fmt.Errorf("encode text: %w", err)
+	}
+	beside := e
+	beside.URL = strings.TrimSuffix(strings.TrimRight(e.URL, "/"), "/v1")
+	resp, err := beside.Post(ctx, "/tokenize", body)
+	if err != nil {
+		return nil, fmt.Errorf("tokenize: %w", err)
+	}
+	defer resp.Body.Close()
+	var answer struct{ Tokens []int }
+	if err := json.NewDecoder(io.LimitReader(resp.Body, maxModelList)).Decode(&answer); err != nil || resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("tokenize: HTTP %d", resp.StatusCode)
+	}
+	return answer.Tokens, nil
 }

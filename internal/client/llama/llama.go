@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -44,6 +45,8 @@ type Host struct {
 	servers *supervise.Supervisor
 	program string // of a llama-server
 	idleTTL time.Duration
+	// loopback talks to the servers: no proxy, no limit on an answer's time.
+	loopback *http.Client
 
 	mu       sync.Mutex
 	reserved map[string]int64 // bytes, by models that are loading
@@ -58,6 +61,7 @@ func Open(cfg Config) (*Host, error) {
 		return nil, err
 	}
 	h := &Host{Hardware: hardware.Host(), program: cmp.Or(cfg.Server, "llama-server"), idleTTL: cfg.IdleTTL,
+		loopback: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 16, IdleConnTimeout: 30 * time.Second, DisableCompression: true}},
 		reserved: map[string]int64{}, headers: map[headerKey]headerResult{}}
 	if h.Models, err = library.OpenModels(or(cfg.Models, data, "models")); err != nil {
 		return nil, fmt.Errorf("%w; set PAWGATE_MODELS to a folder you can write to", err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"slices"
 	"time"
 
 	"pawgate/internal/client/llama/gguf"
@@ -200,4 +201,17 @@ func broken(e library.Entry, err error) error {
 		return fault.New(fault.Reason(supervise.CorruptModel), "model %s cannot be loaded: %s; download it again", e.ID, err)
 	}
 	return fmt.Errorf("read model header: %w", err)
+}
+
+// At is the endpoint of a lease. Its connections are the host's own.
+func (h *Host) At(l supervise.Lease) Endpoint {
+	return Endpoint{URL: l.URL + "/v1", Key: l.Key, Client: h.loopback}
+}
+
+// Clean removes the paths of the host from a text of a server.
+func Clean(text string) string { return supervise.Clean(text) }
+
+// Ready are the servers that can answer now. Nobody is asked; see Loaded.
+func (h *Host) Ready() []supervise.Server {
+	return slices.DeleteFunc(h.servers.List(), func(v supervise.Server) bool { return v.State != supervise.Ready })
 }

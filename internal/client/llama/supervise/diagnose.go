@@ -218,7 +218,7 @@ func tail(path string) []string {
 	lines := []string{}
 	scanner := bufio.NewScanner(io.LimitReader(file, tailBytes))
 	for scanner.Scan() {
-		if line := clean(scanner.Text()); line != "" {
+		if line := Clean(scanner.Text()); line != "" {
 			lines = append(lines, line)
 		}
 	}
@@ -230,8 +230,9 @@ var (
 	control      = regexp.MustCompile("\x1b\\[[0-9;]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
 )
 
-// clean keeps of every path the last element only.
-func clean(line string) string {
+// Clean keeps of every path in a line the last element only, and of a long
+// line the beginning.
+func Clean(line string) string {
 	line = strings.TrimSpace(control.ReplaceAllString(strings.ToValidUTF8(line, "?"), ""))
 	line = absolutePath.ReplaceAllString(line, "")
 	if len(line) > lineBytes {
