@@ -28,6 +28,7 @@ import (
 
 	"pawgate/internal/caller"
 	"pawgate/internal/catalog"
+	"pawgate/internal/licence"
 	"pawgate/internal/postgres"
 	"pawgate/internal/tool"
 )
@@ -35,23 +36,28 @@ import (
 // Config is what the category reads from its environment.
 type Config struct {
 	postgres.Config
+	Licence licence.Config
 }
 
 // Options are what the category needs besides the database, all optional.
 type Options struct {
 	// Catalog has the tools that there are; nil: the embedded ones.
 	Catalog func() (*catalog.Catalog, error)
-	// Edition is what the licence pays for.
-	Edition tool.Edition
+	// Edition is what the licence pays for at a time; nil: community.
+	Edition func(now time.Time) tool.Edition
 }
 
 // Open connects to what the tools need.
 func Open(ctx context.Context, cfg Config) (tool.Category, error) {
+	paid, err := cfg.Licence.Check(time.Now())
+	if err != nil {
+		return tool.Category{}, fmt.Errorf("open control: %w", err)
+	}
 	db, err := postgres.Open(ctx, cfg.Config)
 	if err != nil {
 		return tool.Category{}, fmt.Errorf("open control: %w", err)
 	}
-	c := New(db, time.Now)
+	c := With(db, time.Now, Options{Edition: paid.EditionAt})
 	c.Close = db.Close
 	return c, nil
 }
@@ -63,6 +69,9 @@ func New(db postgres.DB, now func() time.Time) tool.Category { return With(db, n
 func With(db postgres.DB, now func() time.Time, o Options) tool.Category {
 	if o.Catalog == nil {
 		o.Catalog = sync.OnceValues(catalog.Load)
+	}
+	if o.Edition == nil {
+		o.Edition = licence.Licence{}.EditionAt
 	}
 	c := control{db: db, now: now, Options: o}
 	return tool.Category{Name: "control", Tools: []tool.Tool{

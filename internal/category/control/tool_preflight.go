@@ -202,6 +202,6 @@ func (c control) peek(ctx context.Context, who caller.Caller, entry *catalog.Ent
 	case err != nil:
 		return s, fmt.Errorf("read standing: %w", err)
 	}
-	s.Edition = c.Edition
+	s.Edition = c.Edition(c.now())
 	return s, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"pawgate/internal/caller"
 	"pawgate/internal/catalog"
@@ -47,7 +48,7 @@ func inShop(t *testing.T) (postgres.DB, tool.Category) {
 }
 
 func shopOn(db postgres.DB) tool.Category {
-	return control.With(db, clock, control.Options{Edition: tool.Pro, Catalog: shopCatalog})
+	return control.With(db, clock, control.Options{Edition: func(time.Time) tool.Edition { return tool.Pro }, Catalog: shopCatalog})
 }
 
 func shopCatalog() (*catalog.Catalog, error) { return catalog.Of(shop(), control.New(nil, clock)) }
