@@ -25,6 +25,7 @@ func TestArrived(t *testing.T) {
 			if arrived(near) {
 				t.Error("something arrived on a silent connection")
 			}
+			withReader(t, near, far)
 			if _, err := far.Write([]byte("FATAL")); err != nil {
 				t.Fatal(err)
 			}
@@ -52,6 +53,29 @@ func TestArrived(t *testing.T) {
 			t.Error("a pipe cannot be looked at")
 		}
 	})
+}
+
+// withReader: pgx leaves a reader on a connection when a write was slow. The
+// look does not wait for it.
+func withReader(t *testing.T, near, far net.Conn) {
+	t.Helper()
+	read := make(chan struct{})
+	go func() { defer close(read); _, _ = near.Read(make([]byte, 1)) }()
+	time.Sleep(20 * time.Millisecond) // until the reader waits
+	looked := make(chan bool, 1)
+	go func() { looked <- arrived(near) }()
+	select {
+	case news := <-looked:
+		if news {
+			t.Error("something arrived on a silent connection with a reader on it")
+		}
+	case <-time.After(5 * time.Second):
+		t.Error("the look waits for a reader")
+	}
+	if _, err := far.Write([]byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	<-read
 }
 
 func wantArrival(t *testing.T, c net.Conn, what string) {
