@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
@@ -144,7 +145,12 @@ func bareMCP() http.Handler {
 
 func gate(t *testing.T) http.Handler {
 	t.Helper()
-	db := postgrestest.Pool(t, postgres.Config{URL: postgrestest.CloneURL(t), MaxConns: 16})
+	return gateOver(t, postgrestest.Pool(t, postgres.Config{URL: postgrestest.CloneURL(t), MaxConns: 16}))
+}
+
+// gateOver is a router with an agent without limits and one trivial tool.
+func gateOver(t *testing.T, db *pgxpool.Pool) http.Handler {
+	t.Helper()
 	sum := sha256.Sum256([]byte("paw_bench"))
 	if _, err := db.Exec(t.Context(), `insert into agents (id, allowed_tools, limits) values ('bench', '{*}',
 		'{"credential": {"burst": 1e9, "per_minute": 1e9}, "read": {"burst": 1e9, "per_minute": 1e9}}')`); err != nil {

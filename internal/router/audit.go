@@ -216,9 +216,9 @@ func (a *auditor) insert(group []pendingRecord) error {
 	return nil
 }
 
-// redactedArguments is what a row keeps of the arguments: secret ones hidden,
-// long ones left out.
-func redactedArguments(entry *catalog.Entry, arguments []byte) json.RawMessage {
+// redactedArguments is what a row keeps of the arguments: secret ones and
+// known forms of secrets hidden, long ones left out.
+func (r *Router) redactedArguments(entry *catalog.Entry, arguments []byte) json.RawMessage {
 	if len(arguments) == 0 {
 		return nil
 	}
@@ -238,5 +238,5 @@ func redactedArguments(entry *catalog.Entry, arguments []byte) json.RawMessage {
 	if err != nil {
 		return nil
 	}
-	return encoded
+	return r.redact.Bytes(encoded)
 }

@@ -14,6 +14,7 @@ import (
 
 	"pawgate/internal/caller"
 	"pawgate/internal/fault"
+	"pawgate/internal/oauth"
 	"pawgate/internal/standing"
 	"pawgate/internal/tool"
 )
@@ -25,42 +26,80 @@ const gateTimeout = 5 * time.Second
 // authenticate finds out who calls, and reads in the same statement everything
 // that the gate decides on. On failure it has answered.
 func (r *Router) authenticate(ctx context.Context, w http.ResponseWriter, req *http.Request, c *call) bool {
-	ctx, cancel := context.WithTimeout(ctx, gateTimeout)
-	defer cancel()
-	who, ok := r.who(ctx, req, c)
-	if !ok {
-		r.unauthorized(ctx, w, req, c, "no_key")
+	who, refused := r.who(ctx, req, c)
+	if refused != nil {
+		r.turnAway(ctx, w, req, c, *refused)
 		return false
 	}
 	var definition *tool.Definition
 	if c.entry != nil {
 		definition = &c.entry.Definition
 	}
+	ctx, cancel := context.WithTimeout(ctx, gateTimeout)
+	defer cancel()
 	snapshot, err := standing.Read(ctx, r.DB, who, definition)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
-		r.unauthorized(ctx, w, req, c, "bad_key")
+		r.turnAway(ctx, w, req, c, r.badCredential(who))
 		return false
 	case err != nil:
 		r.unavailable(ctx, w, c.message, err)
 		return false
 	}
-	snapshot.Caller.RequestID, snapshot.Edition = c.requestID, r.Edition
+	snapshot.Caller.RequestID, snapshot.Edition = c.requestID, r.Licence.EditionAt(r.Now())
 	c.snapshot = snapshot
 	return true
 }
 
+// refusedLogin is why a request has no caller.
+type refusedLogin struct {
+	status    int
+	reason    string // for the audit row
+	challenge string // WWW-Authenticate
+	sentence  string
+}
+
+const sendKey = "not authenticated: send a valid key as \"Authorization: Bearer paw_…\""
+
+func (r *Router) badCredential(who standing.Who) refusedLogin {
+	refused := refusedLogin{http.StatusUnauthorized, "bad_key", `Bearer realm="pawgate", error="invalid_token"`, sendKey}
+	if who.Subject != "" {
+		refused.reason = "unmapped_subject"
+		refused.sentence = "not authenticated: no agent is mapped to the subject of this token; an operator can: pawgate oauth map"
+	}
+	return refused
+}
+
 // who takes the caller's credential out of the request: none at the local
-// door, else a bearer key.
-func (r *Router) who(_ context.Context, req *http.Request, c *call) (standing.Who, bool) {
+// door, else a bearer key or an access token.
+func (r *Router) who(ctx context.Context, req *http.Request, c *call) (standing.Who, *refusedLogin) {
 	if c.local != nil {
 		c.door = "stdio"
-		return standing.Who{Agent: c.local.agent, Credential: localCredential, Scopes: []string{caller.ScopeAll}}, true
+		return standing.Who{Agent: c.local.agent, Credential: localCredential, Scopes: []string{caller.ScopeAll}}, nil
 	}
 	c.door = "http"
 	token, ok := bearer(req.Header)
+	if !ok {
+		return standing.Who{}, &refusedLogin{http.StatusUnauthorized, "no_key", r.Resource.Challenge(nil), sendKey}
+	}
+	if r.Tokens != nil && oauth.IsJWT(token) {
+		return r.subject(ctx, token)
+	}
 	sum := sha256.Sum256([]byte(token))
-	return standing.Who{KeyHash: sum[:]}, ok
+	return standing.Who{KeyHash: sum[:]}, nil
+}
+
+// subject checks an access token.
+func (r *Router) subject(ctx context.Context, token string) (standing.Who, *refusedLogin) {
+	claims, err := r.Tokens.Verify(ctx, token)
+	var refused *oauth.Error
+	switch {
+	case errors.As(err, &refused):
+		return standing.Who{}, &refusedLogin{refused.Status, refused.Reason, r.Resource.Challenge(refused), refused.Error()}
+	case err != nil:
+		return standing.Who{}, &refusedLogin{http.StatusUnauthorized, "bad_token", r.Resource.Challenge(nil), sendKey}
+	}
+	return standing.Who{Issuer: claims.Issuer, Subject: claims.Subject, Scopes: claims.Scopes, Credential: "oauth:" + short(claims.Subject)}, nil
 }
 
 // bearer takes the token out of the one Authorization header (RFC 6750 §2.1).
@@ -78,10 +117,10 @@ func bearer(h http.Header) (string, bool) {
 // loginLimit is how many failed logins one address has before it must wait.
 var loginLimit = standing.Limit{Burst: 20, PerMinute: 20}
 
-// unauthorized answers 401 alike for every cause and records the attempt
-// without any part of the key. An address that fails too often gets 429, and
-// its attempts are no longer recorded one by one.
-func (r *Router) unauthorized(ctx context.Context, w http.ResponseWriter, req *http.Request, c *call, reason string) {
+// turnAway answers a request without a caller, every wrong key alike, and
+// records the attempt without any part of the credential. An address that fails
+// too often gets 429, and its attempts are no longer recorded one by one.
+func (r *Router) turnAway(ctx context.Context, w http.ResponseWriter, req *http.Request, c *call, refused refusedLogin) {
 	wait, err := standing.Take(ctx, r.DB, "login "+source(req), loginLimit)
 	if err != nil {
 		r.unavailable(ctx, w, c.message, err)
@@ -92,14 +131,15 @@ func (r *Router) unauthorized(ctx context.Context, w http.ResponseWriter, req *h
 		return
 	}
 	row := r.row(c, "decision")
-	row.Decision, row.Reason = "refused", reason
+	row.Decision, row.Reason = "refused", refused.reason
 	if err := r.audit.write(ctx, row); err != nil {
 		r.unavailable(ctx, w, c.message, err)
 		return
 	}
-	w.Header().Set("WWW-Authenticate", `Bearer realm="pawgate", error="invalid_token"`)
-	rpcErrorf(codeUnauthenticated, "not authenticated: send a valid key as \"Authorization: Bearer paw_…\"").of(c.message).
-		reason("unauthenticated").write(w, http.StatusUnauthorized)
+	if refused.status != http.StatusServiceUnavailable {
+		w.Header().Set("WWW-Authenticate", refused.challenge)
+	}
+	rpcErrorf(codeUnauthenticated, "%s", refused.sentence).of(c.message).reason("unauthenticated").write(w, refused.status)
 }
 
 // source is the address that a request came from. X-Forwarded-For is not

@@ -152,6 +152,37 @@ func TestStop(t *testing.T) {
 	g.post(callBody("probe_echo", `{}`)).wantOK(t)
 }
 
+// TestStopDuringCall: AUTH-16: a call that is under way is ended, on whichever
+// instance it runs.
+func TestStopDuringCall(t *testing.T) {
+	g := newGate(t)
+	done := make(chan reply, 1)
+	go func() { done <- g.post(callBody("probe_slow", `{}`), as(bobKey)) }()
+	waitFor(t, func() bool { return g.probe.ran.Load() == 1 })
+	g.exec(`insert into stops (agent_id, reason, stopped_by) values ('bob', 'enough', 'op')`)
+	stopped := time.Now()
+	(<-done).wantFault(t, "stopped")
+	t.Logf("ended after %s", time.Since(stopped))
+	if n := g.count(`select count(*) from audit where tool = 'probe_slow' and outcome = 'fault' and reason = 'stopped'`); n != 1 {
+		t.Errorf("%d audit rows", n)
+	}
+}
+
+// TestRevokedDuringCall: a key that is revoked while its call runs is refused
+// with the next.
+func TestRevokedDuringCall(t *testing.T) {
+	g := newGate(t)
+	done := make(chan reply, 1)
+	go func() { done <- g.post(callBody("probe_slow", `{}`), as(bobKey)) }()
+	waitFor(t, func() bool { return g.probe.ran.Load() == 1 })
+	g.exec(`update api_keys set revoked_at = now() where id = 'key-bob'`)
+	if r := g.post(callBody("probe_echo", `{}`), as(bobKey)); r.Status != 401 {
+		t.Errorf("HTTP %d", r.Status)
+	}
+	close(g.probe.release)
+	(<-done).wantOK(t) // it was allowed when it began
+}
+
 // TestLists: AUTH-02, AUTH-05: deny wins, nothing is allowed by default.
 func TestLists(t *testing.T) {
 	g := newGate(t)

@@ -46,7 +46,7 @@ func (r *Router) askClient(ctx context.Context, c *call, v verdict) (decided, *a
 			return decided{}, &a, nil
 		}
 	case c.local != nil && !c.modern && c.local.canAsk():
-		params, err := tool.Marshal(form(c, v))
+		params, err := tool.Marshal(r.form(c, v))
 		if err != nil {
 			return decided{}, nil, fmt.Errorf("encode question: %w", err)
 		}
@@ -69,11 +69,11 @@ func (r *Router) askClient(ctx context.Context, c *call, v verdict) (decided, *a
 
 // form is the card that a person decides on: tool, arguments without secrets,
 // agent, why it asks, and until when.
-func form(c *call, v verdict) mcp.ElicitationParams {
+func (r *Router) form(c *call, v verdict) mcp.ElicitationParams {
 	return mcp.ElicitationParams{
 		Mode: mcp.ElicitationModeForm,
 		Message: fmt.Sprintf("Agent %s wants to call %s with %s. Approval %s, until %s.",
-			c.snapshot.Agent.ID, c.entry.Name, shown(redactedArguments(c.entry, c.arguments)), v.ID, v.Until.UTC().Format(time.RFC3339)),
+			c.snapshot.Agent.ID, c.entry.Name, shown(r.redactedArguments(c.entry, c.arguments)), v.ID, v.Until.UTC().Format(time.RFC3339)),
 		RequestedSchema: json.RawMessage(`{"type":"object","properties":{` +
 			`"decision":{"type":"string","title":"Decision","enum":["approve","deny"]},` +
 			`"reason":{"type":"string","title":"Reason, if denied"}},"required":["decision"]}`),
@@ -119,7 +119,7 @@ func (r *Router) questionFor(ctx context.Context, c *call, v verdict) (*answer, 
 	return &answer{input: &mcp.CallToolResult{
 		Result: mcp.Result{ResultType: mcp.ResultTypeInputRequired},
 		MultiRoundTripResult: mcp.MultiRoundTripResult{
-			InputRequests: mcp.InputRequests{question: mcp.NewElicitationInputRequest(form(c, v))}, RequestState: state},
+			InputRequests: mcp.InputRequests{question: mcp.NewElicitationInputRequest(r.form(c, v))}, RequestState: state},
 	}}, nil
 }
 

@@ -3,6 +3,7 @@ package router
 import (
 	"bytes"
 	"context"
+	"errors"
 	"net/http"
 	"time"
 
@@ -96,7 +97,13 @@ func (r *Router) dispatch(ctx context.Context, c *call) tool.Outcome {
 		return tool.Outcome{Fault: fault.New(fault.NotConfigured,
 			"category %s has no backend here; the operator sets PAWGATE_FUNCTION_* or PAWGATE_SIDECAR_URL", c.entry.Category)}
 	}
-	return backend.Call(ctx, c.snapshot.Caller, c.entry, c.arguments)
+	ctx, release := r.watch(ctx, c)
+	defer release()
+	out := backend.Call(ctx, c.snapshot.Caller, c.entry, c.arguments)
+	if errors.Is(context.Cause(ctx), errStopped) && out.OK == nil {
+		return cutOff(c)
+	}
+	return out
 }
 
 // refuse records a refusal and words it: steps 5 to 8 alike, as an unknown
@@ -115,10 +122,11 @@ func (r *Router) refuse(ctx context.Context, c *call, d policy.Decision) answer 
 
 // settle records what a call came to, then answers.
 func (r *Router) settle(ctx context.Context, c *call, reserved reservation, out tool.Outcome) answer {
+	out = r.redacted(out)
 	outcome := r.row(c, "outcome")
 	outcome.Decision = "allowed"
 	outcome.setOutcome(out)
-	outcome.Arguments = redactedArguments(c.entry, c.arguments)
+	outcome.Arguments = r.redactedArguments(c.entry, c.arguments)
 	record := record{rows: []auditRow{outcome}}
 	if !reserved.recorded { // a read: its decision is recorded with its outcome
 		record.rows = []auditRow{r.decisionRow(c), outcome}
@@ -133,6 +141,21 @@ func (r *Router) settle(ctx context.Context, c *call, reserved reservation, out 
 		return r.unrecorded(c, err, c.entry.Hints.ReadOnly || out.OK == nil)
 	}
 	return answerOf(out)
+}
+
+// redacted hides known forms of secrets before anything leaves or is kept.
+func (r *Router) redacted(out tool.Outcome) tool.Outcome {
+	switch {
+	case out.OK != nil:
+		out.OK = r.redact.Bytes(out.OK)
+	case out.Fault != nil:
+		f := *out.Fault
+		f.Message = r.redact.String(f.Message)
+		out.Fault = &f
+	case out.Invalid != nil:
+		out.Invalid = &fault.InvalidArgument{Parameter: out.Invalid.Parameter, Message: r.redact.String(out.Invalid.Message)}
+	}
+	return out
 }
 
 // unrecorded answers instead of a call whose audit row could not be written.

@@ -62,6 +62,8 @@ func (r *Router) recoverPanics(next http.Handler) http.Handler {
 func (r *Router) guardHost(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		switch origin := req.Header.Get("Origin"); {
+		case r.Resource.Serves(req.URL.Path): // public by nature, and read by browsers first
+			next.ServeHTTP(w, req)
 		case len(r.AllowedHosts) > 0 && !hostAllowed(r.AllowedHosts, req.Host):
 			writeError(w, http.StatusForbidden, "host_not_allowed", "this Host is not served; the operator sets PAWGATE_ALLOWED_HOSTS")
 		case len(req.Header.Values("Origin")) > 0 && !slices.Contains(r.AllowedOrigins, origin) && !r.sameOrigin(req, origin):

@@ -10,6 +10,8 @@ import (
 
 	"pawgate/internal/caller"
 	"pawgate/internal/catalog"
+	"pawgate/internal/licence"
+	"pawgate/internal/oauth"
 	"pawgate/internal/postgres"
 )
 
@@ -24,6 +26,8 @@ type Settings struct {
 	SidecarURL     string            `envconfig:"PAWGATE_SIDECAR_URL" desc:"sidecar host that serves model, inference and llamafile"`
 	AssertionKey   string            `envconfig:"PAWGATE_ASSERTION_KEY" desc:"signs calls to functions and the sidecar (base64, Ed25519 seed)"`
 	AWS            AWS
+	OAuth          oauth.Config
+	Licence        licence.Config
 	LogLevel       slog.Level `envconfig:"PAWGATE_LOG_LEVEL" default:"INFO" desc:"DEBUG, INFO, WARN or ERROR"`
 }
 
@@ -74,11 +78,27 @@ func Open(ctx context.Context, s Settings, version string, log *slog.Logger) (*R
 	if err != nil {
 		return nil, err
 	}
-	return New(s.Router(version, tools, backends, db, log)), nil
+	cfg, err := s.Router(version, tools, backends, db, log)
+	if err != nil {
+		return nil, err
+	}
+	return New(cfg), nil
 }
 
 // Router is the router's configuration with these settings.
-func (s Settings) Router(version string, tools *catalog.Catalog, backends map[string]Backend, db postgres.DB, log *slog.Logger) Config {
-	return Config{Version: version, Catalog: tools, Backends: backends, DB: db, Log: log, Now: time.Now,
+func (s Settings) Router(version string, tools *catalog.Catalog, backends map[string]Backend, db postgres.DB, log *slog.Logger) (Config, error) {
+	cfg := Config{Version: version, Catalog: tools, Backends: backends, DB: db, Log: log, Now: time.Now,
 		AllowedHosts: s.AllowedHosts, AllowedOrigins: s.AllowedOrigins, Timeout: s.Timeout}
+	var err error
+	if cfg.Licence, err = s.Licence.Check(cfg.Now()); err != nil {
+		return Config{}, err
+	}
+	if notice := cfg.Licence.Notice(cfg.Now()); notice != "" {
+		log.Warn(notice)
+	}
+	if cfg.Resource, err = oauth.NewResource(s.OAuth); err != nil || !s.OAuth.Enabled() {
+		return cfg, err
+	}
+	cfg.Tokens, err = oauth.New(s.OAuth, cfg.Now)
+	return cfg, err
 }

@@ -161,7 +161,7 @@ func (r *Router) request(ctx context.Context, c *call, w wish) (call, rows []byt
 	q := request{
 		AgentID: c.snapshot.Agent.ID, CredentialID: c.snapshot.Caller.Credential, RequestID: c.requestID,
 		Tool: c.entry.Name, Definition: c.entry.Fingerprint(), Hash: c.hash(),
-		Arguments: c.arguments, Shown: shown(redactedArguments(c.entry, c.arguments)),
+		Arguments: c.arguments, Shown: shown(r.redactedArguments(c.entry, c.arguments)),
 		Ticket: orNil(w.ticket), Because: orNil(w.because), Limited: w.limited, Accepted: w.accepted,
 		Deadline:   deadline.Add(auditTimeout).UTC(),
 		ApprovalID: newApprovalID(), Life: fmt.Sprintf("%d seconds", int(c.snapshot.Agent.ApprovalLife.Seconds())),

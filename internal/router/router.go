@@ -18,9 +18,11 @@ import (
 	"time"
 
 	"pawgate/internal/catalog"
+	"pawgate/internal/licence"
+	"pawgate/internal/oauth"
 	"pawgate/internal/policy"
 	"pawgate/internal/postgres"
-	"pawgate/internal/tool"
+	"pawgate/internal/redact"
 )
 
 // Config is what a router is made of. All fields but the limits are required.
@@ -31,8 +33,13 @@ type Config struct {
 	DB       postgres.DB
 	Log      *slog.Logger
 	Now      func() time.Time
-	// Edition is what the licence pays for.
-	Edition tool.Edition
+
+	// Licence says which edition this installation has; zero: community.
+	Licence licence.Licence
+	// Tokens checks access tokens (OAuth 2.1); nil: only keys are accepted.
+	Tokens *oauth.Verifier
+	// Resource tells clients where to get a token.
+	Resource *oauth.Resource
 
 	// AllowedHosts are the Host headers that are served; empty: any. A server
 	// on loopback must set them, or a web page could reach it by DNS
@@ -53,8 +60,9 @@ const DefaultMaxBody = 4 << 20
 // Router is the handler of every door.
 type Router struct {
 	Config
-	mcp   http.Handler
-	audit *auditor
+	mcp    http.Handler
+	audit  *auditor
+	redact *redact.Redactor
 }
 
 // New assembles a router. It does no I/O.
@@ -62,7 +70,10 @@ func New(cfg Config) *Router {
 	if cfg.MaxBody == 0 {
 		cfg.MaxBody = DefaultMaxBody
 	}
-	r := &Router{Config: cfg, audit: newAuditor(cfg.DB)}
+	if cfg.Resource == nil {
+		cfg.Resource = new(oauth.Resource)
+	}
+	r := &Router{Config: cfg, audit: newAuditor(cfg.DB), redact: redact.New()}
 	r.mcp = newMCP(cfg.Version, r.serveCall)
 	return r
 }
@@ -95,6 +106,10 @@ func (r *Router) route(w http.ResponseWriter, req *http.Request) {
 	case "/healthz":
 		r.serveHealth(w, req)
 	default:
+		if r.Resource.Serves(req.URL.Path) {
+			r.Resource.ServeHTTP(w, req)
+			return
+		}
 		writeError(w, http.StatusNotFound, "not_found", "no such path; the MCP endpoint is /mcp")
 	}
 }

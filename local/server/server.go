@@ -81,7 +81,11 @@ func (l *Local) open(ctx context.Context, s Settings, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	l.Router = router.New(s.Router(router.Version, tools, backends, l.DB, log))
+	cfg, err := s.Settings.Router(router.Version, tools, backends, l.DB, log)
+	if err != nil {
+		return err
+	}
+	l.Router = router.New(cfg)
 	return nil
 }
 
