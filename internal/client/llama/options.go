@@ -57,7 +57,10 @@ func valued() map[string]value {
 		"--split-mode":       {words: []string{"none", "layer", "row"}},
 		"--reasoning-format": {words: []string{"none", "auto", "deepseek", "deepseek-legacy"}},
 		"--tensor-split":     {pattern: regexp.MustCompile(`^\d{1,4}(\.\d+)?(,\d{1,4}(\.\d+)?){0,15}$`)},
-		"--chat-template":    {pattern: regexp.MustCompile(`^[a-z][a-z0-9.-]{0,31}$`)}, // a built-in one, by name
+		// Built-in ones, by name: of any other word the server makes a template.
+		"--chat-template": {words: []string{"chatml", "chatglm4", "command-r", "deepseek", "deepseek2", "deepseek3", "exaone4", "falcon3", "gemma",
+			"gpt-oss", "granite", "kimi-k2", "llama2", "llama3", "llama4", "minicpm", "mistral-v1", "mistral-v3", "mistral-v7", "openchat",
+			"phi3", "phi4", "vicuna", "zephyr"}},
 	}
 }
 

@@ -193,6 +193,10 @@ func lost(t target) error {
 	return &apiError{http.StatusBadGateway, "server_error", "remote_unreachable", "the remote endpoint is not reachable"}
 }
 
+// requestTrouble is what a server says, with status 500, of a request that it
+// cannot read.
+var requestTrouble = regexp.MustCompile(`(?i)failed to parse|missing '|is not supported|unsupported|must be an? `)
+
 // templateTrouble is what a server says when the messages do not fit the
 // model's chat template: a mistake of the request, whatever the status.
 var templateTrouble = regexp.MustCompile(`(?i)jinja|chat[_ ]?template|conversation roles|roles must alternate|unsupported role|unknown role|system (role|message)`)
@@ -219,7 +223,7 @@ func translated(resp *http.Response, t target) error {
 		return &apiError{http.StatusBadRequest, "invalid_request_error", "chat_template", "the messages do not fit the model's chat template: " + message}
 	case message == "":
 		e.message = "the model's server answers HTTP " + strconv.Itoa(resp.StatusCode)
-	case resp.StatusCode == http.StatusNotImplemented && t.local:
+	case resp.StatusCode == http.StatusNotImplemented && t.local, requestTrouble.MatchString(message):
 		e.status, e.kind, e.code = http.StatusBadRequest, "invalid_request_error", "not_supported"
 	}
 	return e

@@ -205,8 +205,9 @@ const (
 	lineBytes = 300
 )
 
-// tail is the end of a log, fit to be shown: no paths, no control characters.
-func tail(path string) []string {
+// tail is the end of a log, fit to be shown: without the known folders, other
+// paths, and control characters.
+func tail(path string, known []string) []string {
 	file, err := os.Open(path)
 	if err != nil {
 		return []string{}
@@ -218,7 +219,11 @@ func tail(path string) []string {
 	lines := []string{}
 	scanner := bufio.NewScanner(io.LimitReader(file, tailBytes))
 	for scanner.Scan() {
-		if line := Clean(scanner.Text()); line != "" {
+		text := scanner.Text()
+		for _, dir := range known {
+			text = strings.ReplaceAll(text, dir, "")
+		}
+		if line := Clean(text); line != "" {
 			lines = append(lines, line)
 		}
 	}
@@ -226,7 +231,7 @@ func tail(path string) []string {
 }
 
 var (
-	absolutePath = regexp.MustCompile(`(?:[A-Za-z]:)?[/\\](?:[^/\\\s'"` + "`" + `,;:()\[\]]+[/\\])*`)
+	absolutePath = regexp.MustCompile(`(^|[\s'"` + "`" + `=:,;(\[<])(?:[A-Za-z]:)?[/\\]+(?:[^/\\\s'"` + "`" + `,;:()\[\]]+[/\\]+)*`)
 	control      = regexp.MustCompile("\x1b\\[[0-9;]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
 )
 
@@ -234,7 +239,7 @@ var (
 // line the beginning.
 func Clean(line string) string {
 	line = strings.TrimSpace(control.ReplaceAllString(strings.ToValidUTF8(line, "?"), ""))
-	line = absolutePath.ReplaceAllString(line, "")
+	line = absolutePath.ReplaceAllString(line, "$1")
 	if len(line) > lineBytes {
 		line = strings.ToValidUTF8(line[:lineBytes], "") + "…"
 	}

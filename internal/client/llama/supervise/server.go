@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 )
@@ -139,7 +140,17 @@ func (v *server) keep(left *adopted) want {
 	}
 }
 
-func (v *server) log() []string { return tail(v.s.path(v.spec.record(), "log")) }
+// log is the end of the server's log. Of the paths in it those that we know are
+// taken out first: one with a space in it looks like two.
+func (v *server) log() []string {
+	known := []string{v.s.Dir + string(filepath.Separator), filepath.Dir(v.spec.Program) + string(filepath.Separator)}
+	for _, arg := range v.spec.Args {
+		if filepath.IsAbs(arg) {
+			known = append(known, filepath.Dir(arg)+string(filepath.Separator))
+		}
+	}
+	return tail(v.s.path(v.spec.record(), "log"), known)
+}
 
 // watch waits for an order, which it carries out, or for a crash.
 func (v *server) watch(c *child) want {

@@ -209,8 +209,8 @@ func write(t *testing.T, content []byte, mode os.FileMode) string {
 func TestStart_shows_last_lines_of_the_log(t *testing.T) {
 	t.Parallel()
 	s := open(t, config(t))
-	v := start(t, s, spec("a", llamatest.Program(t, llamatest.Shebang, "exit:loading /home/alice/models/x.gguf\nopen '/var/lib/pawgate/y.gguf': no\x1b[0m idea")))
-	want := []string{"loading x.gguf", "open 'y.gguf': no idea"}
+	v := start(t, s, spec("a", llamatest.Program(t, llamatest.Shebang, "exit:from /home/al ice/x.gguf\nloading /home/alice/models/x.gguf\nopen '/var/lib/pawgate/y.gguf': no\x1b[0m idea"), "-m", "/home/al ice/x.gguf"))
+	want := []string{"from x.gguf", "loading x.gguf", "open 'y.gguf': no idea"}
 	if diff := cmp.Diff(want, v.Failure.Log); diff != "" {
 		t.Errorf("INF-14 log (-want +got):\n%s", diff)
 	}
