@@ -24,6 +24,7 @@ import (
 	toml "github.com/pelletier/go-toml/v2"
 
 	"pawgate/internal/fault"
+	"pawgate/internal/policy"
 )
 
 // MaxSize is the largest file that is read, in bytes. Real ones have a few
@@ -38,6 +39,8 @@ type Agent struct {
 	ID, DisplayName, Role, State, Model, ReportsTo, Icon, Trigger string
 	// The lists hold patterns, see IsPattern.
 	Allowed, Denied, ApprovalRequired, Scoped []string
+	// Rules are the argument rules, not yet checked against the tools.
+	Rules []policy.Rule
 	// Source is the text as it came.
 	Source string
 	Notes  []Note
@@ -75,6 +78,9 @@ func Parse(text string) (Agent, error) {
 		return Agent{}, err
 	}
 	p.capabilities()
+	if err := p.rules(); err != nil {
+		return Agent{}, err
+	}
 	p.secrets(text)
 	return p.agent, nil
 }
@@ -104,8 +110,7 @@ func (p *parser) decode(text string) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &unknown):
-		p.unknown(unknown.Errors)
-		return nil
+		return p.unknown(unknown.Errors)
 	case errors.As(err, &broken):
 		line, _ := broken.Position()
 		if key := strings.Join(broken.Key(), "."); strings.Contains(broken.Error(), "cannot decode") {

@@ -10,6 +10,7 @@ import (
 
 	"pawgate/internal/agentfile"
 	"pawgate/internal/fault"
+	"pawgate/internal/policy"
 )
 
 //go:embed testdata/clerk.toml
@@ -28,6 +29,7 @@ func TestParse(t *testing.T) {
 		Denied:           []string{"odoo_execute", "send_message", "computer_*", "browser_record_*", "desktop_record_*", "skill_from_recording"},
 		ApprovalRequired: []string{"odoo_sale_confirm"},
 		Scoped:           []string{"odoo_report"},
+		Rules:            []policy.Rule{{Tool: "send_message", Effect: policy.Forbid}},
 		Source:           clerk, // B-43: what comes out is what went in
 	}
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(agentfile.Agent{}, "Notes")); diff != "" {
@@ -47,7 +49,7 @@ func TestParse(t *testing.T) {
 		"capabilities.allowed_tools":          "mcp__duduclaw__memory_store → memory_store",
 		"capabilities.denied_tools":           "mcp__other__send_message → send_message",
 		"capabilities.irreversible_tools":     "added to approval_required_tools",
-		"capabilities.policy":                 "1 rules are kept in the stored text and NOT enforced",
+		"capabilities.policy":                 "here the lists decide on it",
 		"capabilities.computer_use":           "computer_*",
 		"capabilities.recording":              "skill_from_recording",
 		"channels.telegram.bot_token":         "secret in clear",

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	toml "github.com/pelletier/go-toml/v2"
+
+	"pawgate/internal/policy"
 )
 
 // file has the keys that pawgate acts on or says something particular about.
@@ -26,16 +28,16 @@ type file struct {
 		Preferred string `toml:"preferred"`
 	} `toml:"model"`
 	Capabilities struct {
-		AllowedTools           []string         `toml:"allowed_tools"`
-		DeniedTools            []string         `toml:"denied_tools"`
-		ApprovalRequiredTools  []string         `toml:"approval_required_tools"`
-		IrreversibleTools      []string         `toml:"irreversible_tools"`
-		MaybeIrreversibleTools []string         `toml:"maybe_irreversible_tools"`
-		ScopedTools            []string         `toml:"scoped_tools"`
-		Policy                 []map[string]any `toml:"policy"`
-		ComputerUse            bool             `toml:"computer_use"`
-		OSNative               bool             `toml:"os_native"`
-		Recording              bool             `toml:"recording"`
+		AllowedTools           []string      `toml:"allowed_tools"`
+		DeniedTools            []string      `toml:"denied_tools"`
+		ApprovalRequiredTools  []string      `toml:"approval_required_tools"`
+		IrreversibleTools      []string      `toml:"irreversible_tools"`
+		MaybeIrreversibleTools []string      `toml:"maybe_irreversible_tools"`
+		ScopedTools            []string      `toml:"scoped_tools"`
+		Policy                 []policy.Rule `toml:"policy"`
+		ComputerUse            bool          `toml:"computer_use"`
+		OSNative               bool          `toml:"os_native"`
+		Recording              bool          `toml:"recording"`
 	} `toml:"capabilities"`
 }
 
@@ -47,12 +49,16 @@ var unused = regexp.MustCompile(`^(acp|antigravity|budget|channels|container|evo
 	`grant_ttl_secs|auto_approve_install|autonomy_level|git_credentials|system_operator|codrive))(\.|$)`)
 
 // unknown notes the keys that are not in file: those of the predecessor in
-// one sentence, the others one by one, because they may be misspelt.
-func (p *parser) unknown(missing []toml.DecodeError) {
+// one sentence, the others one by one, because they may be misspelt. Within a
+// rule it refuses them: a rule without its misspelt condition is another rule.
+func (p *parser) unknown(missing []toml.DecodeError) error {
 	var kept []string
 	for _, m := range missing {
 		key := strings.Join(m.Key(), ".")
 		line, _ := m.Position()
+		if line, problem := inRule(m.Key(), m); problem != "" {
+			return invalid("line %d: %s", line, problem)
+		}
 		switch {
 		case unused.MatchString(key):
 			kept = append(kept, key)
@@ -66,6 +72,7 @@ func (p *parser) unknown(missing []toml.DecodeError) {
 	if kept = slices.Compact(kept); len(kept) > 0 {
 		p.note(strings.Join(kept, ", "), 0, "not used here; kept in the stored text")
 	}
+	return nil
 }
 
 // secretKey is the shape of a key whose value does not belong in a file, and

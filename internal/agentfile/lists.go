@@ -36,10 +36,6 @@ func (p *parser) capabilities() {
 	p.mustAsk("irreversible_tools", in.IrreversibleTools, "each call was judged by its effects")
 	p.mustAsk("maybe_irreversible_tools", in.MaybeIrreversibleTools, "a model judged each call")
 	out.Scoped = p.list("scoped_tools", in.ScopedTools, limiting)
-	if n := len(in.Policy); n > 0 {
-		p.note("capabilities.policy", 0,
-			"%d rules are kept in the stored text and NOT enforced; deny the tools they concern until they are", n)
-	}
 }
 
 // closed denies the tools that the predecessor kept shut unless a flag opened
