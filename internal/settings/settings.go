@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/kelseyhightower/envconfig"
@@ -64,6 +65,20 @@ func resolveFields(ctx context.Context, v reflect.Value, r resolver) error {
 		}
 	}
 	return nil
+}
+
+// Resolve gives the value behind one reference, at once, for what is set in
+// the database and not at start. A value that is no reference is given back.
+// The error never quotes a value.
+func Resolve(ctx context.Context, value string) (string, error) {
+	return newResolver(os.Getenv).resolve(ctx, value)
+}
+
+// IsReference reports whether a value says where a secret lies, instead of
+// being one.
+func IsReference(value string) bool {
+	scheme, rest, ok := strings.Cut(value, "://")
+	return ok && rest != "" && slices.Contains([]string{"env", "file", "secretsmanager", "ssm"}, scheme)
 }
 
 // Setting is one line of a help text.
