@@ -140,19 +140,14 @@ func Database(ctx context.Context, s Settings, log *slog.Logger) (url string, le
 // backends are the categories in this process, except those that the settings
 // place elsewhere.
 func (l *Local) backends(s Settings) (map[string]router.Backend, error) {
-	models, err := llama.Open(s.Models)
-	if err != nil {
-		return nil, err
+	deps := category.Deps{DB: l.DB, Now: time.Now, Inference: s.Inference}
+	if s.SidecarURL == "" { // otherwise the models are the sidecar's
+		if err := l.openModels(s, &deps); err != nil {
+			return nil, err
+		}
 	}
-	l.closers = append(l.closers, func() { _ = models.Close() })
-	client, err := hub.New(s.Hub)
-	if err != nil {
-		return nil, err
-	}
-	downloads := hub.NewDownloads(client, models.Models.Root())
-	l.closers = append(l.closers, downloads.Close)
 	backends := map[string]router.Backend{}
-	for _, c := range category.All(category.Deps{DB: l.DB, Now: time.Now, Models: models, Downloads: downloads, Inference: s.Inference}) {
+	for _, c := range category.All(deps) {
 		backends[c.Name] = router.InProcess{Table: tool.Assemble(c)}
 	}
 	remote, err := s.RemoteBackends(l.DB)
@@ -161,6 +156,23 @@ func (l *Local) backends(s Settings) (map[string]router.Backend, error) {
 	}
 	maps.Copy(backends, remote)
 	return backends, nil
+}
+
+// openModels makes this machine the host of the local models.
+func (l *Local) openModels(s Settings, deps *category.Deps) error {
+	models, err := llama.Open(s.Models)
+	if err != nil {
+		return err
+	}
+	l.closers = append(l.closers, func() { _ = models.Close() })
+	client, err := hub.New(s.Hub)
+	if err != nil {
+		return err
+	}
+	downloads := hub.NewDownloads(client, models.Models.Root())
+	l.closers = append(l.closers, downloads.Close)
+	deps.Models, deps.Downloads = models, downloads
+	return nil
 }
 
 // CheckAgent says clearly, before a client waits for an answer, that an agent
