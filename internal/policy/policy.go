@@ -191,10 +191,12 @@ func Listed(s Snapshot, t Tool) Decision {
 	return Decision{Allowed: true, Rule: fmt.Sprintf("allowed_tools of agent %s has %q", s.Agent.ID, pattern)}
 }
 
-// covered reports whether a licence includes an edition.
-func covered(licence, wanted tool.Edition) bool {
+// covered reports whether a licence includes an edition. An edition that this
+// version does not know is not included in any.
+func covered(paid, wanted tool.Edition) bool {
 	rank := []tool.Edition{tool.Community, tool.Pro, tool.Enterprise}
-	return slices.Index(rank, cmp.Or(wanted, tool.Community)) <= slices.Index(rank, cmp.Or(licence, tool.Community))
+	need := slices.Index(rank, cmp.Or(wanted, tool.Community))
+	return need >= 0 && need <= slices.Index(rank, cmp.Or(paid, tool.Community))
 }
 
 // Weigh applies the steps that need the normalised arguments (11, 12), and

@@ -137,3 +137,15 @@ func First[T any](ctx context.Context, db DB, sql string, args ...any) (T, error
 		return pgx.CollectOneRow(rows, pgx.RowToStructByName[T])
 	})
 }
+
+// Every runs a query with positional arguments and reads all its rows by
+// column name. It is for the gate, like First.
+func Every[T any](ctx context.Context, db DB, sql string, args ...any) ([]T, error) {
+	return retryOnce(func() ([]T, error) {
+		rows, err := db.Query(ctx, sql, args...)
+		if err != nil {
+			return nil, err
+		}
+		return pgx.CollectRows(rows, pgx.RowToStructByName[T])
+	})
+}

@@ -5,11 +5,11 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
 
+	"pawgate/internal/batch"
 	"pawgate/internal/catalog"
 	"pawgate/internal/postgres"
 	"pawgate/internal/tool"
@@ -102,22 +102,18 @@ type record struct {
 	finished []finished
 }
 
-// auditor writes records in groups: while one statement is under way, those
-// that arrive wait for the next. Under load a commit carries many calls; alone,
-// a call waits for nobody. A record is acknowledged only after its commit.
+// auditor keeps records. Those of calls that end at the same time share a
+// commit; a record is acknowledged only after it.
 type auditor struct {
-	db      postgres.DB
-	mu      sync.Mutex
-	waiting []pendingRecord
-	writing bool
+	db    postgres.DB
+	queue batch.Queue[record, struct{}]
 }
 
-type pendingRecord struct {
-	record
-	done chan error
+func newAuditor(db postgres.DB) *auditor {
+	a := &auditor{db: db}
+	a.queue = batch.Queue[record, struct{}]{Run: a.insert, Most: auditBatch, Workers: 1, Timeout: auditTimeout}
+	return a
 }
-
-func newAuditor(db postgres.DB) *auditor { return &auditor{db: db} }
 
 // write keeps a single row.
 func (a *auditor) write(ctx context.Context, row auditRow) error {
@@ -129,21 +125,8 @@ func (a *auditor) keep(ctx context.Context, r record) error {
 	if err := identify(r.rows); err != nil {
 		return err
 	}
-	p := pendingRecord{record: r, done: make(chan error, 1)}
-	a.mu.Lock()
-	a.waiting = append(a.waiting, p)
-	lead := !a.writing
-	a.writing = true
-	a.mu.Unlock()
-	if lead {
-		go a.drain() // not on the caller's goroutine: a leader would serve everybody but itself
-	}
-	select {
-	case err := <-p.done:
-		return err
-	case <-ctx.Done():
-		return fmt.Errorf("wait for audit row: %w", ctx.Err())
-	}
+	_, err := a.queue.Do(ctx, r)
+	return err
 }
 
 // identify gives rows the ids by which a repetition is recognised.
@@ -170,50 +153,28 @@ func encodeRows(rows []auditRow) ([]byte, error) {
 	return encoded, nil
 }
 
-// drain writes groups until nobody waits.
-func (a *auditor) drain() {
-	for {
-		a.mu.Lock()
-		n := min(len(a.waiting), auditBatch)
-		if n == 0 {
-			a.writing = false
-			a.mu.Unlock()
-			return
-		}
-		group := a.waiting[:n:n]
-		a.waiting = a.waiting[n:]
-		a.mu.Unlock()
-		err := a.insert(group)
-		for _, p := range group {
-			p.done <- err
-		}
-	}
-}
-
 // insert writes one group. Ids make a repetition harmless, so a lost
 // connection is tried once more.
-func (a *auditor) insert(group []pendingRecord) error {
+func (a *auditor) insert(ctx context.Context, group []record) ([]struct{}, error) {
 	rows, ended := []auditRow{}, []finished{}
-	for _, p := range group {
-		rows, ended = append(rows, p.rows...), append(ended, p.finished...)
+	for _, r := range group {
+		rows, ended = append(rows, r.rows...), append(ended, r.finished...)
 	}
 	encodedRows, err := tool.Marshal(rows)
 	if err != nil {
-		return fmt.Errorf("encode audit rows: %w", err)
+		return nil, fmt.Errorf("encode audit rows: %w", err)
 	}
 	encodedEnded, err := tool.Marshal(ended)
 	if err != nil {
-		return fmt.Errorf("encode outcomes: %w", err)
+		return nil, fmt.Errorf("encode outcomes: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), auditTimeout)
-	defer cancel()
 	if _, err = a.db.Exec(ctx, settleSQL, string(encodedRows), string(encodedEnded), false); err != nil && postgres.Away(err) {
 		_, err = a.db.Exec(ctx, settleSQL, string(encodedRows), string(encodedEnded), true)
 	}
 	if err != nil {
-		return fmt.Errorf("write audit rows: %w", err)
+		return nil, fmt.Errorf("write audit rows: %w", err)
 	}
-	return nil
+	return make([]struct{}, len(group)), nil
 }
 
 // redactedArguments is what a row keeps of the arguments: secret ones and

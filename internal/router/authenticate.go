@@ -37,7 +37,7 @@ func (r *Router) authenticate(ctx context.Context, w http.ResponseWriter, req *h
 	}
 	ctx, cancel := context.WithTimeout(ctx, gateTimeout)
 	defer cancel()
-	snapshot, err := standing.Read(ctx, r.DB, who, definition)
+	snapshot, err := r.standing.Read(ctx, who, definition)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		r.turnAway(ctx, w, req, c, r.badCredential(who))

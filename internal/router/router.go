@@ -23,6 +23,7 @@ import (
 	"pawgate/internal/policy"
 	"pawgate/internal/postgres"
 	"pawgate/internal/redact"
+	"pawgate/internal/standing"
 )
 
 // Config is what a router is made of. All fields but the limits are required.
@@ -60,9 +61,10 @@ const DefaultMaxBody = 4 << 20
 // Router is the handler of every door.
 type Router struct {
 	Config
-	mcp    http.Handler
-	audit  *auditor
-	redact *redact.Redactor
+	mcp      http.Handler
+	standing *standing.Reader
+	audit    *auditor
+	redact   *redact.Redactor
 }
 
 // New assembles a router. It does no I/O.
@@ -73,7 +75,7 @@ func New(cfg Config) *Router {
 	if cfg.Resource == nil {
 		cfg.Resource = new(oauth.Resource)
 	}
-	r := &Router{Config: cfg, audit: newAuditor(cfg.DB), redact: redact.New()}
+	r := &Router{Config: cfg, standing: standing.NewReader(cfg.DB), audit: newAuditor(cfg.DB), redact: redact.New()}
 	r.mcp = newMCP(cfg.Version, r.serveCall)
 	return r
 }

@@ -8,9 +8,16 @@ package standing
 import (
 	"context"
 	_ "embed"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
+	"slices"
+	"sync"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
+	"pawgate/internal/batch"
 	"pawgate/internal/caller"
 	"pawgate/internal/policy"
 	"pawgate/internal/postgres"
@@ -49,8 +56,42 @@ type Who struct {
 	Scopes          []string // of a credential that is no key
 }
 
+// Reader reads standings. Callers that come at the same time share a
+// statement.
+type Reader struct {
+	db    postgres.DB
+	queue batch.Queue[ask, *row]
+	rules rulesCache
+}
+
+// NewReader is a reader over a database.
+func NewReader(db postgres.DB) *Reader {
+	r := &Reader{db: db}
+	r.queue = batch.Queue[ask, *row]{Run: r.readAll, Most: 100, Workers: 2, Timeout: 5 * time.Second}
+	return r
+}
+
+// ask is one element of the statement's argument.
+type ask struct {
+	N          int        `json:"n"`
+	Hash       string     `json:"hash"`
+	Agent      string     `json:"agent"`
+	Issuer     string     `json:"issuer"`
+	Subject    string     `json:"subject"`
+	Credential string     `json:"credential"`
+	Scopes     []string   `json:"scopes"`
+	Tool       string     `json:"tool"`
+	Class      tool.Class `json:"class"`
+	Burst      float64    `json:"burst"`
+	Rate       float64    `json:"rate"`
+	FloodBurst float64    `json:"flood_burst"`
+	FloodRate  float64    `json:"flood_rate"`
+	Peek       bool       `json:"peek"`
+}
+
 // row is what standing.sql selects.
 type row struct {
+	N                int
 	CredentialID     string
 	Scopes           []string
 	Ceiling          []string
@@ -75,46 +116,101 @@ type row struct {
 // Read gives the standing of a caller for one tool, or for none when t is nil,
 // and takes a token from the buckets that a call draws on. It is pgx.ErrNoRows
 // when nobody is meant: no such key, revoked, expired, or an archived agent.
-func Read(ctx context.Context, db postgres.DB, who Who, t *tool.Definition) (policy.Snapshot, error) {
-	return read(ctx, db, who, t, false)
+func (r *Reader) Read(ctx context.Context, who Who, t *tool.Definition) (policy.Snapshot, error) {
+	return r.read(ctx, who, t, false)
 }
 
 // Peek is Read for whoever only wants to know: it takes nothing.
-func Peek(ctx context.Context, db postgres.DB, who Who, t *tool.Definition) (policy.Snapshot, error) {
-	return read(ctx, db, who, t, true)
+func (r *Reader) Peek(ctx context.Context, who Who, t *tool.Definition) (policy.Snapshot, error) {
+	return r.read(ctx, who, t, true)
 }
 
-func read(ctx context.Context, db postgres.DB, who Who, t *tool.Definition, peek bool) (policy.Snapshot, error) {
-	name, class, limit := "", tool.Class(""), Limit{}
+func (r *Reader) read(ctx context.Context, who Who, t *tool.Definition, peek bool) (policy.Snapshot, error) {
+	a := ask{Hash: hex.EncodeToString(who.KeyHash), Agent: who.Agent, Issuer: who.Issuer, Subject: who.Subject,
+		Credential: who.Credential, Scopes: slices.Concat([]string{}, who.Scopes), Peek: peek,
+		FloodBurst: CredentialLimit.Burst, FloodRate: CredentialLimit.PerMinute}
 	if t != nil {
-		name, class, limit = t.Name, t.Class, ClassLimits[t.Class]
+		limit := ClassLimits[t.Class]
+		a.Tool, a.Class, a.Burst, a.Rate = t.Name, t.Class, limit.Burst, limit.PerMinute
 	}
-	r, err := postgres.First[row](ctx, db, standingSQL, who.KeyHash, who.Agent, who.Credential, who.Scopes,
-		name, string(class), limit.Burst, limit.PerMinute, CredentialLimit.Burst, CredentialLimit.PerMinute, who.Issuer, who.Subject, peek)
-	if err != nil {
+	found, err := r.queue.Do(ctx, a)
+	switch {
+	case err != nil:
 		return policy.Snapshot{}, err
+	case found == nil:
+		return policy.Snapshot{}, pgx.ErrNoRows
 	}
-	return r.snapshot()
+	return r.snapshot(found)
 }
 
-func (r row) snapshot() (policy.Snapshot, error) {
-	rules, err := policy.ParseRules([]byte(r.Rules))
+// readAll answers a group of callers; nil stands for nobody.
+func (r *Reader) readAll(ctx context.Context, group []ask) ([]*row, error) {
+	for i := range group {
+		group[i].N = i
+	}
+	asked, err := json.Marshal(group)
 	if err != nil {
-		return policy.Snapshot{}, fmt.Errorf("read rules of agent %s: %w", r.AgentID, err)
+		return nil, fmt.Errorf("encode callers: %w", err)
+	}
+	rows, err := postgres.Every[row](ctx, r.db, standingSQL, string(asked))
+	if err != nil {
+		return nil, err
+	}
+	out := make([]*row, len(group))
+	for i := range rows {
+		out[rows[i].N] = &rows[i]
+	}
+	return out, nil
+}
+
+func (r *Reader) snapshot(found *row) (policy.Snapshot, error) {
+	rules, err := r.rules.parse(found.Rules)
+	if err != nil {
+		return policy.Snapshot{}, fmt.Errorf("read rules of agent %s: %w", found.AgentID, err)
 	}
 	s := policy.Snapshot{
-		Agent: policy.Agent{ID: r.AgentID, State: r.State, Allowed: r.AllowedTools, Denied: r.DeniedTools,
-			ApprovalRequired: r.ApprovalRequired, Scoped: r.ScopedTools, Rules: rules,
-			Approver: policy.Approver(r.Approver), ApprovalLife: time.Duration(r.ApprovalSeconds) * time.Second},
-		Caller:    caller.Caller{Agent: r.AgentID, Credential: r.CredentialID, Scopes: caller.Within(r.Scopes, r.Ceiling)},
-		Granted:   r.Granted,
-		FloodWait: time.Duration(r.FloodMs) * time.Millisecond,
-		ClassWait: time.Duration(r.ClassMs) * time.Millisecond,
+		Agent: policy.Agent{ID: found.AgentID, State: found.State, Allowed: found.AllowedTools, Denied: found.DeniedTools,
+			ApprovalRequired: found.ApprovalRequired, Scoped: found.ScopedTools, Rules: rules,
+			Approver: policy.Approver(found.Approver), ApprovalLife: time.Duration(found.ApprovalSeconds) * time.Second},
+		Caller:    caller.Caller{Agent: found.AgentID, Credential: found.CredentialID, Scopes: caller.Within(found.Scopes, found.Ceiling)},
+		Granted:   found.Granted,
+		FloodWait: time.Duration(found.FloodMs) * time.Millisecond,
+		ClassWait: time.Duration(found.ClassMs) * time.Millisecond,
 	}
-	if r.Stopped {
-		s.Stop = &policy.Stop{Everyone: r.StopEveryone, Reason: r.StopReason, Since: r.StopSince}
+	if found.Stopped {
+		s.Stop = &policy.Stop{Everyone: found.StopEveryone, Reason: found.StopReason, Since: found.StopSince}
 	}
 	return s, nil
+}
+
+// rulesCache keeps rules that were parsed, by their text: what is cached
+// follows from what was just read, so it can never be stale.
+type rulesCache struct {
+	mu     sync.Mutex
+	parsed map[string][]policy.Rule
+}
+
+// maxCached bounds the cache; agents share rules, or have none.
+const maxCached = 256
+
+func (c *rulesCache) parse(text string) ([]policy.Rule, error) {
+	c.mu.Lock()
+	rules, ok := c.parsed[text]
+	c.mu.Unlock()
+	if ok {
+		return rules, nil
+	}
+	rules, err := policy.ParseRules([]byte(text))
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.parsed) >= maxCached || c.parsed == nil {
+		c.parsed = map[string][]policy.Rule{}
+	}
+	c.parsed[text] = rules
+	return rules, nil
 }
 
 // Take takes one token from a bucket of its own, and gives the time to wait

@@ -1,25 +1,56 @@
--- all agents: the caller is what this statement finds out.
--- Who calls and everything that the gate decides on, in one round trip. It also
--- takes a token from the buckets that the call draws on: an attempt counts. With
--- $13 it takes none and only says how long the wait would be.
---  $1 hash of the key, or null    $2 agent of a caller known otherwise, or ''
---  $3 id and $4 scopes of that caller's credential
---  $5 tool, or ''                 $6 its rate class, or ''
---  $7, $8 burst and rate per minute of the class, unless the agent has its own
---  $9, $10 burst and rate per minute of one credential
---  $11, $12 issuer and subject of an access token, or ''
-with caller as (
-    select id, agent_id, scopes, null::text[] as ceiling from api_keys
-    where hash = $1::bytea and revoked_at is null and (expires_at is null or expires_at > now())
+-- all agents: the callers are what this statement finds out.
+-- Who calls and everything that the gate decides on, for all callers that came
+-- together, in one round trip. $1 is a JSON array of
+--   n                   the place in the array, from 0
+--   hash                of a key, in hex, or ''
+--   agent               of a caller known otherwise, or ''
+--   issuer, subject     of an access token, or ''
+--   credential, scopes  of a caller that has no key
+--   tool, class         the tool and its rate class, or ''
+--   burst, rate         of the class, per minute, unless the agent has its own
+--   flood_burst, flood_rate  of one credential
+--   peek                takes no token and only says how long the wait would be
+-- An attempt takes a token, whatever becomes of it.
+with asked as materialized (
+    select * from jsonb_to_recordset($1::jsonb) as a (n integer, hash text, agent text, issuer text, subject text,
+        credential text, scopes jsonb, tool text, class text, burst float8, rate float8, flood_burst float8, flood_rate float8, peek boolean)
+), caller as (
+    select q.n, k.id, k.agent_id, k.scopes, null::text[] as ceiling
+    from asked q join api_keys k on k.hash = decode(q.hash, 'hex')
+    where q.hash <> '' and k.revoked_at is null and (k.expires_at is null or k.expires_at > now())
     union all
-    select $3::text, $2::text, $4::text[], null where $2::text <> ''
+    select q.n, q.credential, q.agent, array(select jsonb_array_elements_text(q.scopes)), null
+    from asked q where q.agent <> ''
     union all
-    select $3::text, agent_id, $4::text[], scopes from oauth_subjects
-    where $11::text <> '' and issuer = $11::text and subject = $12::text
+    select q.n, q.credential, o.agent_id, array(select jsonb_array_elements_text(q.scopes)), o.scopes
+    from asked q join oauth_subjects o on o.issuer = q.issuer and o.subject = q.subject
+    where q.issuer <> ''
+), known as materialized (
+    select q.n, q.tool, q.class, q.peek, c.id as credential_id, c.scopes, c.ceiling, a.id as agent_id,
+           'credential ' || c.agent_id || ' ' || c.id                          as flood_key,
+           coalesce((a.limits #>> '{credential,burst}')::float8, q.flood_burst)     as flood_burst,
+           coalesce((a.limits #>> '{credential,per_minute}')::float8, q.flood_rate) as flood_rate,
+           'class ' || a.id || ' ' || q.class                                  as class_key,
+           coalesce((a.limits #>> array[q.class, 'burst'])::float8, q.burst)        as class_burst,
+           coalesce((a.limits #>> array[q.class, 'per_minute'])::float8, q.rate)    as class_rate,
+           row_number() over (partition by q.peek, c.agent_id, c.id order by q.n)   as flood_place,
+           row_number() over (partition by q.peek, a.id, q.class order by q.n)      as class_place
+    from caller c join asked q using (n) join agents a on a.id = c.agent_id and a.state <> 'archived'
+), wanted as (
+    select key, max(burst) as burst, max(rate) as rate, count(*) as n
+    from (
+        select flood_key as key, flood_burst as burst, flood_rate as rate from known where not peek
+        union all
+        select class_key, class_burst, class_rate from known where not peek and class <> ''
+    ) w
+    group by key
+), drawn as materialized (
+    select * from bucket_draw((select coalesce(jsonb_agg(to_jsonb(w) order by w.key), '[]') from wanted w))
 )
-select c.id                              as credential_id,
-       c.scopes,
-       c.ceiling,
+select k.n,
+       k.credential_id,
+       k.scopes,
+       k.ceiling,
        a.id                              as agent_id,
        a.state,
        a.allowed_tools,
@@ -33,26 +64,21 @@ select c.id                              as credential_id,
        coalesce(s.everyone, false)       as stop_everyone,
        coalesce(s.reason, '')            as stop_reason,
        coalesce(s.stopped_at, now())     as stop_since,
-       $5::text <> '' and cardinality(a.scoped_tools) > 0 and exists (
+       k.tool <> '' and cardinality(a.scoped_tools) > 0 and exists (
            select from approvals g
-           where g.agent_id = a.id and g.kind = 'grant' and g.state = 'approved' and g.tool = $5::text and g.covers_until > now()
+           where g.agent_id = a.id and g.kind = 'grant' and g.state = 'approved' and g.tool = k.tool and g.covers_until > now()
        )                                 as granted,
-       coalesce(case when $13::boolean
-           then bucket_wait(l.flood_key, l.flood_burst, l.flood_rate)
-           else bucket_take(l.flood_key, l.flood_burst, l.flood_rate) end, 0)::bigint as flood_ms,
-       coalesce(case when $6::text = '' then 0 when $13::boolean
-           then bucket_wait(l.class_key, l.class_burst, l.class_rate)
-           else bucket_take(l.class_key, l.class_burst, l.class_rate) end, 0)::bigint as class_ms
-from caller c
-join agents a on a.id = c.agent_id and a.state <> 'archived'
-cross join lateral (
-    select 'credential ' || c.agent_id || ' ' || c.id                            as flood_key,
-           coalesce((a.limits #>> '{credential,burst}')::float8, $9::float8)       as flood_burst,
-           coalesce((a.limits #>> '{credential,per_minute}')::float8, $10::float8) as flood_rate,
-           'class ' || a.id || ' ' || $6::text                                     as class_key,
-           coalesce((a.limits #>> array[$6::text, 'burst'])::float8, $7::float8)      as class_burst,
-           coalesce((a.limits #>> array[$6::text, 'per_minute'])::float8, $8::float8) as class_rate
-) l
+       coalesce(case when k.peek then bucket_wait(k.flood_key, k.flood_burst, k.flood_rate)
+           else greatest(0, k.flood_place - f.granted - f.tokens_left) * 60000 / nullif(k.flood_rate, 0)
+                * (k.flood_place > f.granted)::int end, 0)::bigint as flood_ms,
+       coalesce(case when k.class = '' then 0
+           when k.peek then bucket_wait(k.class_key, k.class_burst, k.class_rate)
+           else greatest(0, k.class_place - r.granted - r.tokens_left) * 60000 / nullif(k.class_rate, 0)
+                * (k.class_place > r.granted)::int end, 0)::bigint as class_ms
+from known k
+join agents a on a.id = k.agent_id
+left join drawn f on f.bucket = k.flood_key
+left join drawn r on r.bucket = k.class_key
 left join lateral (
     select id, agent_id is null as everyone, reason, stopped_at
     from stops

@@ -195,7 +195,7 @@ func (p peeked) standing(ctx context.Context, entry *catalog.Entry) (policy.Snap
 
 // peek is the caller's standing for one tool, with nothing taken.
 func (c control) peek(ctx context.Context, who caller.Caller, entry *catalog.Entry) (policy.Snapshot, error) {
-	s, err := standing.Peek(ctx, c.db, standing.Who{Agent: who.Agent, Credential: who.Credential, Scopes: who.Scopes}, &entry.Definition)
+	s, err := standing.NewReader(c.db).Peek(ctx, standing.Who{Agent: who.Agent, Credential: who.Credential, Scopes: who.Scopes}, &entry.Definition)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return s, fault.New(fault.NotFound, "no agent %s any more", who.Agent)

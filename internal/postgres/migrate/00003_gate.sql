@@ -16,7 +16,7 @@ create unlogged table buckets (
     tokens double precision not null,
     taken  boolean not null,
     at     timestamptz not null
-);
+) with (fillfactor = 20); -- every call rewrites rows; they stay in their page
 
 -- Takes one token and gives the milliseconds to wait: 0 when there was one.
 -- +goose StatementBegin
@@ -40,6 +40,30 @@ returns double precision language sql volatile as $$
     select greatest(0, 1 - least(greatest(burst, 1), b.tokens + extract(epoch from clock_timestamp() - b.at) * per_minute / 60))
            * 60000 / nullif(per_minute, 0)
     from buckets b where b.key = bucket
+$$;
+-- +goose StatementEnd
+
+-- Draws on several buckets at once: as many tokens as there are of those wanted.
+-- The buckets come in the order of their keys, so that two draws never wait for
+-- each other in a circle. Gives how many each had, and what is left.
+-- +goose StatementBegin
+create function bucket_draw(wanted jsonb)
+returns table (bucket text, granted double precision, tokens_left double precision) language plpgsql as $$
+declare
+    w record;
+    b buckets;
+begin
+    for w in select * from jsonb_to_recordset(wanted) as r (key text, burst double precision, rate double precision, n integer) loop
+        insert into buckets values (w.key, greatest(w.burst, 1), true, clock_timestamp()) on conflict (key) do nothing;
+        select * into b from buckets where key = w.key for update;
+        tokens_left := least(greatest(w.burst, 1), b.tokens + extract(epoch from clock_timestamp() - b.at) * w.rate / 60);
+        granted := least(floor(tokens_left), w.n);
+        tokens_left := tokens_left - granted;
+        update buckets set tokens = tokens_left, at = clock_timestamp() where key = w.key;
+        bucket := w.key;
+        return next;
+    end loop;
+end
 $$;
 -- +goose StatementEnd
 
