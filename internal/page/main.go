@@ -6,6 +6,7 @@ import (
 
 	readability "codeberg.org/readeck/go-readability/v2"
 	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
 )
 
 // Main is the document's main content. It is the whole body where there is no
@@ -128,6 +129,9 @@ const (
 func withLead(content, body *html.Node) *html.Node {
 	headline := first(body, "h1")
 	text := squash(textOf(content))
+	if headline != nil {
+		restoreHeadline(content, squash(textOf(headline)))
+	}
 	if headline == nil || within(content, func(n *html.Node) bool { return n == body }) || text == "" {
 		return content
 	}
@@ -143,6 +147,13 @@ func withLead(content, body *html.Node) *html.Node {
 	}
 	result.AppendChild(clone(content))
 	return result
+}
+
+// restoreHeadline undoes go-readability's lowering of the headline to h2.
+func restoreHeadline(content *html.Node, title string) {
+	if h := find(content, isHeading); h != nil && h.Data == "h2" && squash(textOf(h)) == title {
+		h.Data, h.DataAtom = "h1", atom.H1
+	}
 }
 
 // lead collects the blocks after the headline until the content begins; none

@@ -110,3 +110,16 @@ func (t *textWriter) text(s string, preformatted bool) {
 }
 
 func isSpace(b byte) bool { return b == ' ' || b == '\n' || b == '\t' || b == '\r' || b == '\f' }
+
+// Plain is the text of a piece of markup, such as a search engine's snippet,
+// on one line.
+func Plain(markup string) string {
+	if !strings.ContainsAny(markup, "<&") {
+		return squash(visible(markup))
+	}
+	root, err := html.Parse(strings.NewReader(markup))
+	if err != nil {
+		return squash(visible(markup))
+	}
+	return squash(visible(Text(root)))
+}

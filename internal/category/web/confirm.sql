@@ -1,0 +1,3 @@
+update web_pages
+set checked_at = @now
+where agent_id = @agent and key = @key

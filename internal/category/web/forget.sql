@@ -1,0 +1,2 @@
+delete from web_pages
+where agent_id = @agent and key = @key
