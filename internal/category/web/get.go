@@ -21,9 +21,9 @@ const maxURL = 8192
 
 // source is what the tools that read an address have in common.
 type source struct {
-	URL        string `json:"url" doc:"http or https address" maxlen:"8192"`
-	TTLSeconds *int   `json:"ttl_seconds,omitempty" doc:"Oldest copy to accept; 86400 if left out, 0 asks the server again" min:"0" max:"2592000"`
-	ObeyRobots bool   `json:"obey_robots,omitempty" doc:"Refuse what robots.txt disallows"`
+	URL        string `json:"url" doc:"http(s) address" maxlen:"8192"`
+	TTLSeconds *int   `json:"ttl_seconds,omitempty" doc:"Oldest copy to take; 86400 if left out, 0: ask again" min:"0" max:"2592000"`
+	ObeyRobots bool   `json:"obey_robots,omitempty" doc:"Heed robots.txt"`
 }
 
 const defaultTTL = 24 * time.Hour

@@ -19,8 +19,8 @@ const defaultResults = 10
 
 type searchArgs struct {
 	Query     string `json:"query" doc:"What to look for" maxlen:"400"`
-	Limit     int    `json:"limit,omitempty" doc:"Most results; 10 if left out" min:"1" max:"20"`
-	Freshness string `json:"freshness,omitempty" doc:"Only pages of the last …" enum:"day,week,month,year"`
+	Limit     int    `json:"limit,omitempty" doc:"10 if left out" min:"1" max:"20"`
+	Freshness string `json:"freshness,omitempty" doc:"Pages of the last …" enum:"day,week,month,year"`
 	Language  string `json:"language,omitempty" doc:"Such as en or zh-TW" maxlen:"16"`
 }
 

@@ -55,8 +55,8 @@ func New(db postgres.DB, s Settings, now func() time.Time, options ...safehttp.O
 	w.engines = s.engines(search.WithClock(now), search.WithHTTP(options...))
 	return tool.Category{Name: "web", Tools: []tool.Tool{
 		tool.Read("web_search", "Search the web: title, address and snippet of each result.", w.search, tool.OpenWorld, tool.Rate(tool.ClassExpensive)),
-		tool.Read("web_fetch_cached", "Read a web page, PDF, JSON or text file. Gives markdown of the main content; long ones in parts.", w.fetch, tool.OpenWorld),
-		tool.Read("web_extract", "Take elements out of a web page by CSS selector, or a value out of JSON by JSON Pointer.", w.extract, tool.OpenWorld),
+		tool.Read("web_fetch_cached", "Read a web page, PDF, JSON or text: markdown of the main content, in parts.", w.fetch, tool.OpenWorld),
+		tool.Read("web_extract", "Take elements out of a page by CSS selector, or a value out of JSON by JSON Pointer.", w.extract, tool.OpenWorld),
 	}}
 }
 
