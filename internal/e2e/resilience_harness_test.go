@@ -37,13 +37,16 @@ type postgresServer struct {
 	exited  chan struct{}
 }
 
+// testName is how sessions of the tests themselves call themselves.
+const testName = "e2e"
+
 // startPostgres makes a cluster and starts it; settings are "name=value".
 func startPostgres(t *testing.T, settings ...string) *postgresServer {
 	t.Helper()
 	bin := postgresPrograms(t)
 	port := strings.TrimPrefix(freeAddr(t), "127.0.0.1:")
 	s := &postgresServer{dir: dataDir(t), program: filepath.Join(bin, "postgres"),
-		URL: "postgres://postgres@127.0.0.1:" + port + "/postgres?sslmode=disable"}
+		URL: "postgres://postgres@127.0.0.1:" + port + "/postgres?sslmode=disable&application_name=" + testName}
 	s.owner = unprivileged(t, s.dir)
 	data := filepath.Join(s.dir, "data")
 	initdb := s.command(filepath.Join(bin, "initdb"), "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync", "--no-instructions")
