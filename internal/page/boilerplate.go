@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"golang.org/x/net/html"
 )
@@ -143,14 +144,19 @@ func linkList(n *html.Node) bool {
 }
 
 // calls are the first words of lines that lead away from the text.
-var calls = regexp.MustCompile(`(?i)^\s*[►→»•\-–]*\s*(related (articles?|coverage|stories|posts|content|reading)|related:?$|read (more|also|next)\b|see also:|you (may|might) (also )?(like|enjoy|be interested)|more (from|on|stories|news)\b|recommended (for you|stories|reading)|advertisement\b|share this|follow us|subscribe (to|now)|sign up (for|to)|don['’]t miss|mehr zum thema|mehr (informationen|dazu):?$|lesen sie (auch|hier|mehr)|auch interessant|das könnte (sie|dich)|schon gelesen|anzeige$|werbung$|artikel (teilen|gefallen)|(à )?lire aussi|sur le même sujet|(le|te) puede interesar|lea también|leer más|leggi anche|leia (também|mais)|czytaj (też|także|również)|zobacz (też|także|również)|читайте также|延伸閱讀|相關(文章|新聞|報導)|你可能(也)?(喜歡|会喜欢)|相关(文章|新闻|阅读|推荐)|推荐阅读|関連(記事|ニュース|リンク)|あわせて読みたい|관련\s?(기사|글))`)
+//
+// It is compiled at first use: that takes half a millisecond, which a cold start
+// that fetches nothing need not spend.
+var calls = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)^\s*[►→»•\-–]*\s*(related (articles?|coverage|stories|posts|content|reading)|related:?$|read (more|also|next)\b|see also:|you (may|might) (also )?(like|enjoy|be interested)|more (from|on|stories|news)\b|recommended (for you|stories|reading)|advertisement\b|share this|follow us|subscribe (to|now)|sign up (for|to)|don['’]t miss|mehr zum thema|mehr (informationen|dazu):?$|lesen sie (auch|hier|mehr)|auch interessant|das könnte (sie|dich)|schon gelesen|anzeige$|werbung$|artikel (teilen|gefallen)|(à )?lire aussi|sur le même sujet|(le|te) puede interesar|lea también|leer más|leggi anche|leia (também|mais)|czytaj (też|także|również)|zobacz (też|także|również)|читайте также|延伸閱讀|相關(文章|新聞|報導)|你可能(也)?(喜歡|会喜欢)|相关(文章|新闻|阅读|推荐)|推荐阅读|関連(記事|ニュース|リンク)|あわせて読みたい|관련\s?(기사|글))`)
+})
 
 // dropCalls cuts short lines that begin like one of calls, and after such a
 // heading the links that follow it.
 func dropCalls(body *html.Node) {
 	for _, n := range elements(body, func(n *html.Node) bool { return slices.Contains(callers, n.Data) }) {
 		text := textOf(n)
-		if len(text) > 600 || runes(text) > 160 || !calls.MatchString(text) {
+		if len(text) > 600 || runes(text) > 160 || !calls().MatchString(text) {
 			continue
 		}
 		if isHeading(n) {
