@@ -6,10 +6,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -270,31 +268,6 @@ func TestStart_INF_09_port_taken_once(t *testing.T) {
 	}
 }
 
-// Ten starts of the same server make one process.
-func TestStart_B_68_one_at_a_time(t *testing.T) {
-	t.Parallel()
-	cfg := config(t)
-	s := open(t, cfg)
-	sp := spec("a", llamatest.Program(t, llamatest.Shebang, "load:300ms"))
-	var all sync.WaitGroup
-	for range 10 {
-		all.Go(func() {
-			if v, err := s.Start(t.Context(), sp); err != nil || v.State != supervise.Ready {
-				t.Errorf("got %+v, %v", v, err)
-			}
-		})
-	}
-	all.Wait()
-	if alive, _ := running(t, cfg.Dir); len(alive) != 1 {
-		t.Errorf("processes: %q", alive)
-	}
-	other := sp
-	other.Args = []string{"-c", "1"}
-	if _, err := s.Start(t.Context(), other); reason(err) != fault.Conflict {
-		t.Errorf("other options: %v", err)
-	}
-}
-
 func reason(err error) fault.Reason {
 	if f, ok := fault.Of(err); ok {
 		return f.Reason
@@ -315,137 +288,6 @@ func TestStart_returns_while_loading(t *testing.T) {
 		t.Errorf("lease while loading: %v", err)
 	}
 	until(t, "ready", func() bool { return state(s, "a") == supervise.Ready })
-}
-
-// At capacity a server that is loading is never the one to go.
-func TestStart_M_106_capacity(t *testing.T) {
-	t.Parallel()
-	cfg := config(t)
-	cfg.Max = 1
-	s := open(t, cfg)
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	if _, err := s.Start(ctx, spec("slow", llamatest.Program(t, llamatest.Shebang, "load:500ms"))); err != nil {
-		t.Fatal(err)
-	}
-	next := spec("next", llamatest.Program(t, llamatest.Shebang, "ok"))
-	if _, err := s.Start(t.Context(), next); reason(err) != fault.Conflict {
-		t.Fatalf("while the first is loading: %v", err)
-	}
-	until(t, "ready", func() bool { return state(s, "slow") == supervise.Ready })
-	lease, err := s.Lease("slow")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.Start(t.Context(), next); reason(err) != fault.Conflict {
-		t.Fatalf("while the first answers: %v", err)
-	}
-	lease.Release()
-	if v := start(t, s, next); v.State != supervise.Ready || state(s, "slow") != "" {
-		t.Errorf("an idle one makes room: %+v, slow is %q", v, state(s, "slow"))
-	}
-}
-
-func TestIdle(t *testing.T) {
-	t.Parallel()
-	s := open(t, config(t))
-	sp := spec("a", llamatest.Program(t, llamatest.Shebang, "ok"))
-	sp.TTL = 300 * time.Millisecond
-	start(t, s, sp)
-	lease, err := s.Lease("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	time.Sleep(400 * time.Millisecond)
-	if state(s, "a") != supervise.Ready {
-		t.Fatal("ended while it was used")
-	}
-	lease.Release()
-	until(t, "ended", func() bool { return state(s, "a") == "" })
-}
-
-// A server that crashes again and again: each process is waited for, with a
-// pause before the next, and in the end it is given up.
-func TestCrash_INF_08_fifty_times(t *testing.T) {
-	t.Parallel()
-	cfg := config(t)
-	var mu sync.Mutex
-	var pauses []int
-	cfg.MaxRestarts = 50
-	cfg.Backoff = func(n int) time.Duration {
-		mu.Lock()
-		defer mu.Unlock()
-		pauses = append(pauses, n)
-		return time.Millisecond
-	}
-	s := open(t, cfg)
-	start(t, s, spec("a", llamatest.Program(t, llamatest.Shebang, "crash:60ms")))
-	until(t, "given up", func() bool { return state(s, "a") == supervise.Failed })
-	v := s.List()[0]
-	if v.Failure.Reason != supervise.Crashed || v.Restarts != 50 || len(pauses) != 50 || pauses[49] != 49 {
-		t.Errorf("got %+v %+v after %d pauses", v, v.Failure, len(pauses))
-	}
-	alive, zombies := running(t, cfg.Dir)
-	if len(alive)+len(zombies) > 0 {
-		t.Errorf("left: %q, zombies %q", alive, zombies)
-	}
-}
-
-func TestCrash_recovers(t *testing.T) {
-	t.Parallel()
-	s := open(t, config(t))
-	start(t, s, spec("a", llamatest.Program(t, llamatest.Shebang, "ok")))
-	lease, err := s.Lease("a")
-	if err != nil {
-		t.Fatal(err)
-	}
-	req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, lease.URL+"/crash", nil)
-	req.Header.Set("Authorization", "Bearer "+lease.Key)
-	if resp, err := http.DefaultClient.Do(req); err == nil {
-		t.Fatalf("it did not crash: %d", resp.StatusCode)
-	}
-	lease.Release()
-	until(t, "back", func() bool { v := s.List(); return v[0].State == supervise.Ready && v[0].Restarts == 1 })
-	if after, err := s.Lease("a"); err != nil || after.Key == lease.Key {
-		t.Errorf("a new process has a new key: %v", err)
-	}
-}
-
-func TestStop_stubborn_and_with_children(t *testing.T) {
-	t.Parallel()
-	for _, mode := range []string{"stubborn", "child"} {
-		t.Run(mode, func(t *testing.T) {
-			t.Parallel()
-			cfg := config(t)
-			cfg.StopTimeout = 200 * time.Millisecond
-			s := open(t, cfg)
-			start(t, s, spec("a", llamatest.Program(t, llamatest.Shebang, mode)))
-			if !stop(t, s, "a") {
-				t.Error("nothing stopped")
-			}
-			if alive, _ := running(t, cfg.Dir); len(alive) > 0 {
-				t.Errorf("still running: %q", alive)
-			}
-			if runtime.GOOS == "linux" && mode == "child" {
-				until(t, "its child is gone", func() bool { alive, _ := running(t, "/bin/sleep\x0061"); return len(alive) == 0 })
-			}
-		})
-	}
-}
-
-func TestStop_while_loading(t *testing.T) {
-	t.Parallel()
-	s := open(t, config(t))
-	sp := spec("a", llamatest.Program(t, llamatest.Shebang, "hang"))
-	done := make(chan supervise.Server, 1)
-	go func() { v, _ := s.Start(context.Background(), sp); done <- v }()
-	until(t, "starting", func() bool { return state(s, "a") == supervise.Starting })
-	if !stop(t, s, "a") {
-		t.Error("nothing stopped")
-	}
-	if v := <-done; v.State != supervise.Stopped || v.Failure != nil {
-		t.Errorf("who waited for the start is told %+v", v)
-	}
 }
 
 // A server gets no secret of ours.
