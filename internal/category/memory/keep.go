@@ -69,7 +69,11 @@ func (m memory) keep(ctx context.Context, d draft) (storeResult, error) {
 		if err := m.findSame(ctx, &d); err != nil {
 			return storeResult{}, err
 		}
-		return m.insert(ctx, m.db, d)
+		result, err := m.insert(ctx, m.db, d)
+		if err == nil {
+			m.remember(ctx, d.agent, result.MemoryID, d.content)
+		}
+		return result, err
 	}
 	var result storeResult
 	err := postgres.InTx(ctx, m.db, func(tx pgx.Tx) (err error) {
@@ -87,6 +91,9 @@ func (m memory) keep(ctx context.Context, d draft) (storeResult, error) {
 		result.Superseded = d.supersedes
 		return supersede(ctx, tx, d, result.MemoryID)
 	})
+	if err == nil {
+		m.remember(ctx, d.agent, result.MemoryID, d.content)
+	}
 	return result, err
 }
 

@@ -6,7 +6,10 @@ import (
 	"os"
 	"slices"
 	"testing"
+	"time"
 
+	"pawgate/internal/category/memory"
+	"pawgate/internal/category/memory/embed"
 	"pawgate/internal/postgres/postgrestest"
 	"pawgate/internal/tool"
 	"pawgate/internal/tool/tooltest"
@@ -21,8 +24,9 @@ type conversation struct {
 	}
 }
 
-// TestLocomo measures how well words alone find the turns of long
-// conversations that answer a question. The data may not be redistributed, so
+// TestLocomo measures how well the search finds the turns of long
+// conversations that answer a question: by words alone, and by meaning too
+// where EMBEDDINGS_URL names a server. The data may not be redistributed, so
 // the test reads it from where PAWGATE_LOCOMO says. The bar is plain BM25 over
 // stemmed words.
 func TestLocomo(t *testing.T) {
@@ -38,8 +42,24 @@ func TestLocomo(t *testing.T) {
 	if err := json.Unmarshal(data, &all); err != nil {
 		t.Fatal(err)
 	}
-	db := postgrestest.New(t)
-	category := open(db)
+	clock := func() time.Time { return noon }
+	t.Run("words alone", func(t *testing.T) {
+		db := postgrestest.New(t)
+		measureLocomo(t, db, memory.New(db, clock), all)
+	})
+	t.Run("hybrid", func(t *testing.T) {
+		url := os.Getenv("EMBEDDINGS_URL")
+		if url == "" {
+			t.Skip("EMBEDDINGS_URL names no server for embeddings: what meaning adds is not measured")
+		}
+		db := postgrestest.New(t)
+		e := embed.New(embed.Config{URL: url, Model: os.Getenv("EMBEDDINGS_MODEL"), Key: os.Getenv("EMBEDDINGS_KEY")})
+		measureLocomo(t, db, memory.NewHybrid(db, clock, e), all)
+	})
+}
+
+func measureLocomo(t *testing.T, db execer, category tool.Category, all []conversation) {
+	t.Helper()
 	var sum quality
 	for _, c := range all {
 		agent := "locomo-" + c.Conversation
@@ -48,7 +68,7 @@ func TestLocomo(t *testing.T) {
 	}
 	n := float64(sum.questions)
 	r5, r10, ndcg := 100*sum.recall5/n, 100*sum.recall10/n, 100*sum.ndcg10/n
-	t.Logf("%d questions, words alone: R@5 %.1f, R@10 %.1f, NDCG@10 %.1f (plain BM25: 55.5, 62.8, 48.9)", sum.questions, r5, r10, ndcg)
+	t.Logf("%d questions: R@5 %.1f, R@10 %.1f, NDCG@10 %.1f (plain BM25: 55.5, 62.8, 48.9)", sum.questions, r5, r10, ndcg)
 	if r5 <= 55.5 || r10 <= 62.8 || ndcg <= 48.9 {
 		t.Errorf("not better than plain BM25")
 	}
@@ -60,6 +80,7 @@ type quality struct {
 }
 
 func (q *quality) measure(t *testing.T, category tool.Category, agent string, c conversation) {
+	t.Helper()
 	who := tooltest.Who(agent)
 	turns := map[string][]string{} // memory → the turns it holds; the same words twice are one memory
 	for _, m := range c.Memories {
@@ -71,10 +92,8 @@ func (q *quality) measure(t *testing.T, category tool.Category, agent string, c 
 		q.questions++
 		hits := make([]int, 10)
 		for i, m := range got.Memories {
-			for _, turn := range turns[m.ID] {
-				if slices.Contains(question.Evidence, turn) {
-					hits[i] = 1
-				}
+			if slices.ContainsFunc(turns[m.ID], func(turn string) bool { return slices.Contains(question.Evidence, turn) }) {
+				hits[i] = 1
 			}
 		}
 		want := float64(len(question.Evidence))

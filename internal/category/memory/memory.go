@@ -6,7 +6,7 @@
 // twice. What is invalidated or quarantined is kept for the record and found
 // by no tool.
 //
-// Search works by words and runs without any extension of PostgreSQL: package
+// Search works by words, and by meaning too where an embedder is configured. It runs without any extension of PostgreSQL: package
 // terms takes texts apart, an inverted index in plain tables holds the terms,
 // rank.go puts the candidates in order and says by which weights. How much a
 // search reads is bounded by constants (search.go), not by the number of
@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"pawgate/internal/caller"
+	"pawgate/internal/category/memory/embed"
 	"pawgate/internal/postgres"
 	"pawgate/internal/tool"
 )
@@ -26,6 +27,7 @@ import (
 // Config is what the category reads from its environment.
 type Config struct {
 	postgres.Config
+	Embeddings embed.Config
 }
 
 // Open is the category over the configured database. It does not wait for the
@@ -36,13 +38,20 @@ func Open(ctx context.Context, cfg Config) (tool.Category, error) {
 		return tool.Category{}, fmt.Errorf("open memory: %w", err)
 	}
 	c := New(db, time.Now)
+	if cfg.Embeddings.URL != "" {
+		c = NewHybrid(db, time.Now, embed.New(cfg.Embeddings))
+	}
 	c.Close = db.Close
 	return c, nil
 }
 
-// New is the category over an open database. It does no I/O.
-func New(db postgres.DB, now func() time.Time) tool.Category {
-	m := memory{db: db, now: now}
+// New is the category over an open database, searching by words. It does no
+// I/O.
+func New(db postgres.DB, now func() time.Time) tool.Category { return NewHybrid(db, now, nil) }
+
+// NewHybrid is New, searching by meaning as well; a nil embedder is none.
+func NewHybrid(db postgres.DB, now func() time.Time, e Embedder) tool.Category {
+	m := memory{db: db, now: now, embedder: e}
 	return tool.Category{Name: "memory", Tools: []tool.Tool{
 		tool.Write("memory_store", "Keep a memory, or a fact and its time. The same again is one memory.", m.store, tool.Idempotent),
 		tool.Read("memory_search", "Find memories, best first. A score below 0.15 is no answer.", m.search),
@@ -68,6 +77,7 @@ func New(db postgres.DB, now func() time.Time) tool.Category {
 }
 
 type memory struct {
-	db  postgres.DB
-	now func() time.Time
+	db       postgres.DB
+	now      func() time.Time
+	embedder Embedder // nil: words alone
 }

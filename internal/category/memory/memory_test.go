@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"pawgate/internal/category/memory"
 	"pawgate/internal/postgres"
@@ -18,7 +19,11 @@ var noon = time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC)
 
 func open(db postgres.DB) tool.Category { return memory.New(db, func() time.Time { return noon }) }
 
-func addAgent(t testing.TB, db postgres.DB, agents ...string) {
+type execer interface {
+	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
+}
+
+func addAgent(t testing.TB, db execer, agents ...string) {
 	t.Helper()
 	for _, a := range agents {
 		if _, err := db.Exec(t.Context(), `insert into agents (id) values ($1)`, a); err != nil {

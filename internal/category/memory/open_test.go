@@ -15,11 +15,12 @@ func TestOpen(t *testing.T) {
 	url := postgrestest.CloneURL(t)
 	t.Setenv("DATABASE_URL", url)
 	t.Setenv("DATABASE_POOLED", "true")
+	t.Setenv("EMBEDDINGS_URL", "http://127.0.0.1:1/v1") // nobody is there: search goes on by words
 	var cfg memory.Config
 	if err := envconfig.Process("", &cfg); err != nil {
 		t.Fatal(err)
 	}
-	if cfg.URL != url || !cfg.Pooled {
+	if cfg.URL != url || !cfg.Pooled || cfg.Embeddings.URL == "" {
 		t.Fatalf("configuration %+v", cfg)
 	}
 	c, err := memory.Open(t.Context(), cfg)

@@ -24,9 +24,14 @@ const (
 // never lifts one above itself.
 const (
 	shareContext = 0.5
+	shareMeaning = 0.25
 	// leastCoverage is how much of what is asked for a memory must have, by
-	// weight, to be returned at all.
+	// weight, to be returned at all; leastMeaning is how nearly it must mean
+	// it to be returned without.
 	leastCoverage = 0.1
+	leastMeaning  = 0.3
+	// unrelated is the cosine of texts that have nothing to do with each other.
+	unrelated = 0.2
 )
 
 // unseen is a number of memories taken to exist besides an agent's own, so
@@ -42,6 +47,7 @@ func rarity(have, all float64) float64 {
 // parts are what a score is made of, each between 0 and 1.
 type parts struct {
 	Relevance  float64 `json:"relevance"`
+	Meaning    float64 `json:"meaning,omitzero"` // its share is in relevance
 	Importance float64 `json:"importance"`
 	Recency    float64 `json:"recency"`
 	Trust      float64 `json:"trust"`
@@ -70,12 +76,12 @@ type ranked struct {
 }
 
 // order ranks the candidates and drops those that are no answer.
-func (q *question) order(rows []candidate, now time.Time) []ranked {
+func (q *question) order(rows []candidate, meanings map[int32]float64, now time.Time) []ranked {
 	own := make(map[int32]float64, len(rows)) // relevance of each, taken alone
 	answers := make([]candidate, 0, len(rows))
 	for i, m := range q.match(rows) {
-		if m.coverage >= leastCoverage {
-			own[rows[i].N] = m.relevance
+		if near := meanings[rows[i].N]; m.coverage >= leastCoverage || near >= leastMeaning {
+			own[rows[i].N] = m.relevance + shareMeaning*near*(1-m.relevance)
 			answers = append(answers, rows[i])
 		}
 	}
@@ -83,6 +89,7 @@ func (q *question) order(rows []candidate, now time.Time) []ranked {
 	all := make([]ranked, len(answers))
 	for i, c := range answers {
 		p := parts{
+			Meaning:    meanings[c.N],
 			Relevance:  own[c.N] + shareContext*context[c.N]*(1-own[c.N]),
 			Importance: (c.Importance - 1) / 9,
 			Recency:    recency(now.Sub(c.CreatedAt)),

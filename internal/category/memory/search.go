@@ -5,6 +5,7 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -85,7 +86,11 @@ func (m memory) search(ctx context.Context, who caller.Caller, a searchArgs) (se
 	if err := m.expand(ctx, who.Agent, a.Query, needs); err != nil {
 		return searchResult{}, err
 	}
-	ranked, err := m.rank(ctx, who.Agent, needs, a.filterArgs)
+	meanings, err := m.meanings(ctx, who.Agent, a.Query, a.filterArgs)
+	if err != nil {
+		return searchResult{}, err
+	}
+	ranked, err := m.rank(ctx, who.Agent, needs, meanings, a.filterArgs)
 	if err != nil {
 		return searchResult{}, err
 	}
@@ -93,9 +98,9 @@ func (m memory) search(ctx context.Context, who caller.Caller, a searchArgs) (se
 	return searchResult{Memories: list, Order: "relevance"}, err
 }
 
-// rank finds the numbers of the memories that meet some of the needs, best
-// first.
-func (m memory) rank(ctx context.Context, agent string, needs []terms.Need, f filterArgs) ([]ranked, error) {
+// rank finds the numbers of the memories that meet some of the needs or mean
+// the same, best first.
+func (m memory) rank(ctx context.Context, agent string, needs []terms.Need, meanings map[int32]float64, f filterArgs) ([]ranked, error) {
 	q := ask(agent, needs)
 	if err := m.readPostings(ctx, agent, f, &q); err != nil {
 		return nil, fmt.Errorf("read postings: %w", err)
@@ -108,8 +113,11 @@ func (m memory) rank(ctx context.Context, agent string, needs []terms.Need, f fi
 		if err != nil {
 			return nil, err
 		}
-		best = slices.Compact(slices.Sorted(slices.Values(append(best, newest...))))
+		best = append(best, newest...)
 	}
+	best = slices.AppendSeq(best, maps.Keys(meanings))
+	slices.Sort(best)
+	best = slices.Compact(best)
 	if len(best) == 0 {
 		return nil, nil
 	}
@@ -119,7 +127,7 @@ func (m memory) rank(ctx context.Context, agent string, needs []terms.Need, f fi
 	if err != nil {
 		return nil, fmt.Errorf("read candidates: %w", err)
 	}
-	return q.order(rows, m.now()), nil
+	return q.order(rows, meanings, m.now()), nil
 }
 
 // show fetches what is shown of the memories, in their order.

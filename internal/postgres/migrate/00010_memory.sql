@@ -102,6 +102,20 @@ create index memory_terms_by_weight on memory_terms (term, weight desc, memory d
 -- One memory in 64, to estimate how common a term is without counting it.
 create index memory_terms_sample on memory_terms (term) where memory % 64 = 0;
 
+-- What a memory means, where a model for embeddings is configured. The code is
+-- the sign of each dimension: the memories whose codes differ least from a
+-- query's are compared by their vectors. The long vectors lie apart, so that a
+-- scan over the codes reads little.
+create table memory_vectors (
+    memory   integer primary key references memories (n) on delete cascade,
+    agent_id text not null references agents (id),
+    model    text not null,
+    code     bit varying not null,
+    vector   real[] not null
+) with (toast_tuple_target = 128);
+alter table memory_vectors alter column vector set storage external;
+create index memory_vectors_by_agent on memory_vectors (agent_id, model);
+
 -- The triggers keep the two tables in step whatever statement changes a
 -- memory, so that no code path can forget what must not be found any more.
 -- +goose StatementBegin

@@ -1,0 +1,110 @@
+package memory_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pawgate/internal/category/memory"
+	"pawgate/internal/postgres/postgrestest"
+	"pawgate/internal/tool/tooltest"
+)
+
+// topics is an embedder that knows three topics by their words.
+type topics struct {
+	model string
+	err   error
+}
+
+func (e topics) Model() string { return e.model }
+
+func (e topics) Embed(_ context.Context, texts []string) ([][]float32, error) {
+	vectors := make([][]float32, len(texts))
+	for i, text := range texts {
+		vectors[i] = make([]float32, 4)
+		topic := 3
+		for n, words := range [][]string{{"car", "automobile", "vehicle"}, {"dog", "puppy", "犬"}, {"rain", "weather", "storm"}} {
+			if slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, w) }) {
+				topic = n
+			}
+		}
+		vectors[i][topic] = 1
+	}
+	return vectors, e.err
+}
+
+func TestHybrid(t *testing.T) {
+	t.Parallel()
+	db := postgrestest.New(t)
+	addAgent(t, db, "a", "b")
+	clock := func() time.Time { return noon }
+	words := open(db)
+	c := memory.NewHybrid(db, clock, topics{model: "m1"})
+	store(t, words, "a", "bought an automobile")
+	store(t, words, "a", "the puppy sleeps", "pets")
+	store(t, words, "a", "storm tonight")
+	store(t, words, "b", "the dog of another")
+
+	t.Run("without vectors it is words alone", func(t *testing.T) {
+		if got := contents(t, c, "a", "dog"); len(got) != 0 {
+			t.Errorf("found %q", got)
+		}
+	})
+	var reported []memory.Backfilled
+	backfill := func(e memory.Embedder) (memory.Backfilled, error) {
+		return memory.Backfill(t.Context(), db, "a", e, func(b memory.Backfilled) { reported = append(reported, b) })
+	}
+	t.Run("a backfill that breaks off goes on later", func(t *testing.T) {
+		if _, err := backfill(topics{model: "m1", err: errors.New("away")}); err == nil {
+			t.Error("want an error")
+		}
+		done, err := backfill(topics{model: "m1"})
+		if err != nil || done != (memory.Backfilled{Done: 3}) || len(reported) != 1 {
+			t.Errorf("done %+v, reported %+v, error %v", done, reported, err)
+		}
+		if done, err := backfill(topics{model: "m1"}); err != nil || done.Done != 0 {
+			t.Errorf("again: %+v, error %v", done, err)
+		}
+	})
+	t.Run("found by meaning", func(t *testing.T) {
+		for query, want := range map[string]string{"dog": "the puppy sleeps", "vehicle": "bought an automobile", "weather": "storm tonight"} {
+			if got := contents(t, c, "a", query); len(got) != 1 || got[0] != want {
+				t.Errorf("search %q found %q, want %q", query, got, want)
+			}
+		}
+	})
+	t.Run("words come before meaning", func(t *testing.T) {
+		store(t, c, "a", "the dog barks")
+		if got := contents(t, c, "a", "dog"); !slices.Equal(got, []string{"the dog barks", "the puppy sleeps"}) {
+			t.Errorf("found %q", got)
+		}
+	})
+	t.Run("filters hold", func(t *testing.T) {
+		got := tooltest.OK[results](t, c, tooltest.Who("a"), "memory_search", `{"query":"dog","tags":["pets"],"explain":true}`)
+		if len(got.Memories) != 1 || got.Memories[0].Content != "the puppy sleeps" || got.Memories[0].Parts["meaning"] != 1 {
+			t.Errorf("got %+v", got.Memories)
+		}
+	})
+	t.Run("another model's vectors are not compared", func(t *testing.T) {
+		other := memory.NewHybrid(db, clock, topics{model: "m2"})
+		if got := contents(t, other, "a", "vehicle"); len(got) != 0 {
+			t.Errorf("found %q", got)
+		}
+		if done, err := backfill(topics{model: "m2"}); err != nil || done.Done != 4 {
+			t.Errorf("done %+v, error %v", done, err)
+		}
+		if got := contents(t, other, "a", "vehicle"); len(got) != 1 {
+			t.Errorf("found %q", got)
+		}
+	})
+	t.Run("a server that is away costs nothing but meaning", func(t *testing.T) {
+		away := memory.NewHybrid(db, clock, topics{model: "m2", err: errors.New("away")})
+		store(t, away, "a", "rain in the morning")
+		if got := contents(t, away, "a", "rain"); len(got) != 1 {
+			t.Errorf("found %q", got)
+		}
+	})
+}
