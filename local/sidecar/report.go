@@ -96,7 +96,10 @@ func (r reporter) write(ctx context.Context, state string) {
 func (r reporter) read(ctx context.Context, state string) report {
 	info := r.host.Hardware.Read(ctx)
 	rep := report{State: state, StartedAt: r.started.UTC(), TLS: r.tls, Hardware: info,
-		Models: []modelReport{}, Loaded: r.host.Loaded(ctx)}
+		Models: []modelReport{}, Loaded: []llama.Server{}}
+	if state == "running" { // what is loaded ends with the host
+		rep.Loaded = r.host.Loaded(ctx)
+	}
 	if room, ok := info.Budget(); ok {
 		rep.Room = &room
 	}
