@@ -3,6 +3,7 @@ package operator
 import (
 	"context"
 	_ "embed"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -12,7 +13,9 @@ import (
 	"pawgate/internal/agentfile"
 	"pawgate/internal/caller"
 	"pawgate/internal/fault"
+	"pawgate/internal/policy"
 	"pawgate/internal/postgres"
+	"pawgate/internal/standing"
 )
 
 var (
@@ -30,24 +33,41 @@ var (
 type stored struct {
 	agentRow
 	Source string
+	Policy string // the argument rules, as a JSON list
 }
+
+// blank is a new agent with what is usual.
+func blank() stored {
+	return stored{agentRow: agentRow{State: "active", Approver: string(policy.ByOperator),
+		ApprovalMinutes: defaultApprovalMinutes, GrantMinutes: defaultGrantMinutes, Limits: map[string]standing.Limit{}}, Policy: "[]"}
+}
+
+// Of an agent that says nothing else.
+const (
+	defaultApprovalMinutes = 15
+	defaultGrantMinutes    = 60
+)
 
 // agentRow is what is shown of an agent.
 type agentRow struct {
-	AgentID               string    `json:"agent_id"`
-	DisplayName           string    `json:"display_name"`
-	Role                  string    `json:"role"`
-	State                 string    `json:"state"`
-	Model                 string    `json:"model,omitzero"`
-	ReportsTo             string    `json:"reports_to,omitzero"`
-	Icon                  string    `json:"icon,omitzero"`
-	Trigger               string    `json:"trigger,omitzero"`
-	AllowedTools          []string  `json:"allowed_tools"`
-	DeniedTools           []string  `json:"denied_tools"`
-	ApprovalRequiredTools []string  `json:"approval_required_tools"`
-	ScopedTools           []string  `json:"scoped_tools"`
-	CreatedAt             time.Time `json:"created_at"`
-	UpdatedAt             time.Time `json:"updated_at"`
+	AgentID               string                    `json:"agent_id"`
+	DisplayName           string                    `json:"display_name"`
+	Role                  string                    `json:"role"`
+	State                 string                    `json:"state"`
+	Model                 string                    `json:"model,omitzero"`
+	ReportsTo             string                    `json:"reports_to,omitzero"`
+	Icon                  string                    `json:"icon,omitzero"`
+	Trigger               string                    `json:"trigger,omitzero"`
+	AllowedTools          []string                  `json:"allowed_tools"`
+	DeniedTools           []string                  `json:"denied_tools"`
+	ApprovalRequiredTools []string                  `json:"approval_required_tools"`
+	ScopedTools           []string                  `json:"scoped_tools"`
+	Approver              string                    `json:"approver"`         // operator, client or none
+	ApprovalMinutes       int                       `json:"approval_minutes"` // how long a request waits
+	GrantMinutes          int                       `json:"grant_minutes"`    // how long a grant lives
+	Limits                map[string]standing.Limit `json:"limits,omitempty"` // by class, where they are not the usual ones
+	CreatedAt             time.Time                 `json:"created_at"`
+	UpdatedAt             time.Time                 `json:"updated_at"`
 }
 
 // read gets an agent for a change or a look; fault.NotFound when there is none.
@@ -74,10 +94,15 @@ func (s *session) write(ctx context.Context, a stored) (agentRow, error) {
 	if err := s.checkSuperior(ctx, a.agentRow); err != nil {
 		return agentRow{}, err
 	}
+	limits, err := json.Marshal(a.Limits)
+	if err != nil {
+		return agentRow{}, fmt.Errorf("encode limits: %w", err)
+	}
 	written, err := postgres.One[stored](ctx, s.db, agentWriteSQL, pgx.StrictNamedArgs{
 		"agent_id": a.AgentID, "display_name": a.DisplayName, "role": a.Role, "state": a.State, "model": a.Model,
 		"reports_to": a.ReportsTo, "icon": a.Icon, "trigger": a.Trigger, "allowed": list(a.AllowedTools), "denied": list(a.DeniedTools),
 		"approval": list(a.ApprovalRequiredTools), "scoped": list(a.ScopedTools), "source": a.Source, "now": s.Now(),
+		"approver": a.Approver, "approval_minutes": a.ApprovalMinutes, "grant_minutes": a.GrantMinutes, "limits": string(limits), "policy": a.Policy,
 	})
 	if err != nil {
 		return agentRow{}, fmt.Errorf("write agent: %w", err)
@@ -141,6 +166,7 @@ type agentArgs struct {
 
 type agentShown struct {
 	agentRow
+	Rules    []string      `json:"rules"`    // agent rules has them as they are written
 	Imported bool          `json:"imported"` // agent export has its text
 	Stops    []stopInForce `json:"stops"`
 	Keys     []keyShown    `json:"keys"`
@@ -159,7 +185,11 @@ func (s *session) agentShow(ctx context.Context, who caller.Caller, a agentArgs)
 	if err != nil {
 		return agentShown{}, err
 	}
-	return agentShown{agentRow: row.agentRow, Imported: row.Source != "", Stops: stops.Stops, Keys: keys}, nil
+	rules, err := row.rules()
+	if err != nil {
+		return agentShown{}, err
+	}
+	return agentShown{agentRow: row.agentRow, Rules: sentences(rules), Imported: row.Source != "", Stops: stops.Stops, Keys: keys}, nil
 }
 
 type exportResult struct {

@@ -44,10 +44,14 @@ func (s *session) agentCreate(ctx context.Context, _ caller.Caller, a createArgs
 	if err != nil {
 		return changed{}, err
 	}
-	row, err := s.write(ctx, stored{agentRow: agentRow{
-		AgentID: a.AgentID, DisplayName: cmp.Or(a.DisplayName, a.AgentID), Role: cmp.Or(a.Role, "specialist"), State: "active",
-		Model: a.Model, ReportsTo: a.ReportsTo, Icon: a.Icon, Trigger: a.Trigger, AllowedTools: allow, DeniedTools: deny,
-	}})
+	if err := s.checkAgentLimit(ctx); err != nil {
+		return changed{}, err
+	}
+	made := blank()
+	made.AgentID, made.DisplayName, made.Role = a.AgentID, cmp.Or(a.DisplayName, a.AgentID), cmp.Or(a.Role, "specialist")
+	made.Model, made.ReportsTo, made.Icon, made.Trigger = a.Model, a.ReportsTo, a.Icon, a.Trigger
+	made.AllowedTools, made.DeniedTools = allow, deny
+	row, err := s.write(ctx, made)
 	notes = append(notes, more...)
 	if len(allow) == 0 {
 		notes = append(notes, "it may call no tool yet; see agent allow")
@@ -64,12 +68,16 @@ type setArgs struct {
 	Icon        *string `json:"icon,omitempty" doc:"An icon"`
 	Trigger     *string `json:"trigger,omitempty" doc:"How it is addressed in a chat"`
 	State       string  `json:"state,omitempty" doc:"active; paused or archived agents call nothing" enum:"active,paused,archived"`
+	Approver    string  `json:"approver,omitempty" doc:"Who may approve its calls: an operator, also the person at the client, or nobody" enum:"operator,client,none"`
+	// A week at most: nobody remembers an older request.
+	ApprovalMinutes int `json:"approval_minutes,omitempty" doc:"How long a request for approval waits; 15 at first" min:"1" max:"10080"`
+	GrantMinutes    int `json:"grant_minutes,omitempty" doc:"How long a grant lives; 60 at first" min:"1" max:"10080"`
 }
 
 // Validate asks for something to change.
 func (a setArgs) Validate() error {
 	if a == (setArgs{AgentID: a.AgentID}) {
-		return fault.Invalid("arguments", "nothing to change; give a display_name, role, reports_to, model, icon, trigger or state")
+		return fault.Invalid("arguments", "nothing to change; give a display_name, role, reports_to, model, icon, trigger, state, approver, approval_minutes or grant_minutes")
 	}
 	return nil
 }
@@ -94,7 +102,8 @@ func (s *session) agentSet(ctx context.Context, _ caller.Caller, a setArgs) (cha
 			*field.to = *field.from
 		}
 	}
-	after.State = cmp.Or(a.State, before.State)
+	after.State, after.Approver = cmp.Or(a.State, before.State), cmp.Or(a.Approver, before.Approver)
+	after.ApprovalMinutes, after.GrantMinutes = cmp.Or(a.ApprovalMinutes, before.ApprovalMinutes), cmp.Or(a.GrantMinutes, before.GrantMinutes)
 	if reflect.DeepEqual(before, after) {
 		return changed{agentRow: before.agentRow, Notes: []string{}}, nil
 	}

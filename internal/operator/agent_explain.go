@@ -1,12 +1,12 @@
 package operator
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
 	_ "embed"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -16,164 +16,173 @@ import (
 	"pawgate/internal/fault"
 	"pawgate/internal/policy"
 	"pawgate/internal/postgres"
+	"pawgate/internal/standing"
+	"pawgate/internal/tool"
 )
 
-//go:embed agent_explain.sql
-var agentExplainSQL string
+var (
+	//go:embed explain_key.sql
+	explainKeySQL string
+	//go:embed explain_approval.sql
+	explainApprovalSQL string
+)
 
 type explainArgs struct {
-	AgentID string `json:"agent_id" doc:"Which agent" maxlen:"64"`
-	Tool    string `json:"tool" doc:"Which tool" maxlen:"128"`
-	KeyID   string `json:"key_id,omitempty" doc:"With the scopes of this key; left out: as the user of this computer, who has them all" maxlen:"64"`
+	AgentID   string      `json:"agent_id" doc:"Which agent" maxlen:"64"`
+	Tool      string      `json:"tool" doc:"Which tool" maxlen:"128"`
+	Arguments tool.Object `json:"arguments,omitempty" doc:"The arguments of the call, as a JSON object; left out: rules that look at them are not weighed"`
+	KeyID     string      `json:"key_id,omitempty" doc:"With the scopes of this key; left out: as the user of this computer, who has them all" maxlen:"64"`
 }
 
 type explanation struct {
-	AgentID string   `json:"agent_id"`
-	Tool    string   `json:"tool"`
-	Allowed bool     `json:"allowed"`
-	Step    int      `json:"step,omitzero"` // of the gate's order
+	AgentID string `json:"agent_id"`
+	Tool    string `json:"tool"`
+	Allowed bool   `json:"allowed"`
+	// Of the step that decides; none when the call is allowed.
+	Step    int      `json:"step,omitzero"`
 	Reason  string   `json:"reason,omitzero"`
 	Rule    string   `json:"rule"`
+	Steps   []step   `json:"steps"`   // all of the gate's
 	Changes []string `json:"changes"` // commands that would allow it, all of them needed
-	Note    string   `json:"note,omitzero"`
+	Notes   []string `json:"notes"`
 }
 
-// explained is what the gate would read of the agent and the key.
-type explained struct {
-	AgentID, State               string
-	AllowedTools, DeniedTools    []string
-	ApprovalRequiredTools        []string
-	ScopedTools                  []string
-	KeyID, KeyState              string
-	Scopes                       []string
-	AgentStopped, AllStopped     bool
-	AgentStopSince, AllStopSince time.Time
-	StopReason                   string
+// step is what one step of the gate makes of the call, taken by itself.
+type step struct {
+	Step    int    `json:"step"`
+	Check   string `json:"check"`
+	Verdict string `json:"verdict"` // passes, refuses, asks, or - when it could not be looked at
+	Rule    string `json:"rule"`
 }
 
 // agentExplain asks the gate's own decision, so it cannot tell another story.
+// It takes nothing from any limit.
 func (s *session) agentExplain(ctx context.Context, _ caller.Caller, a explainArgs) (explanation, error) {
-	s.about = a.AgentID
-	in, err := postgres.One[explained](ctx, s.db, agentExplainSQL, pgx.StrictNamedArgs{"agent_id": a.AgentID, "key_id": a.KeyID})
-	switch {
-	case errors.Is(err, pgx.ErrNoRows):
-		s.about = ""
-		return explanation{}, fault.New(fault.NotFound, "no agent %s; agent list shows those there are", short(a.AgentID))
-	case err != nil:
-		return explanation{}, fmt.Errorf("read agent: %w", err)
-	case a.KeyID != "" && in.KeyID == "":
-		return explanation{}, fault.New(fault.NotFound, "agent %s has no key %s", a.AgentID, short(a.KeyID))
+	agent, err := s.read(ctx, a.AgentID)
+	if err != nil {
+		return explanation{}, err
 	}
-	e := explanation{AgentID: a.AgentID, Tool: policy.BaseName(a.Tool), Changes: []string{}}
-	entry := s.Catalog.Find(e.Tool)
+	name := policy.BaseName(a.Tool)
+	entry := s.Catalog.Find(name)
 	if entry == nil {
-		d := policy.Unknown(e.Tool)
-		e.Step, e.Reason, e.Rule = int(d.Step), d.Reason, d.Rule+didYouMean(e.Tool, s.toolNames())
-		return e, nil
+		d := policy.Unknown(name)
+		return explanation{AgentID: a.AgentID, Tool: name, Step: int(d.Step), Reason: d.Reason, Rule: d.Rule + didYouMean(name, s.toolNames()),
+			Steps: []step{}, Changes: []string{}, Notes: []string{}}, nil
 	}
-	d := policy.Decide(in.snapshot(), entry.Tool)
-	e.Allowed, e.Step, e.Reason, e.Rule = d.Allowed, int(d.Step), d.Reason, d.Rule
-	e.Changes = in.changes(entry)
-	if in.KeyID != "" && in.KeyState != "active" {
-		e.Allowed, e.Step, e.Reason, e.Rule = false, 1, "key_"+in.KeyState, fmt.Sprintf("key %s is %s", in.KeyID, in.KeyState)
-		e.Changes = append([]string{"key create " + in.AgentID}, e.Changes...)
+	w := &walk{agent: a.AgentID, entry: entry, key: localKey, refusals: map[policy.Step]policy.Decision{}}
+	if err := s.readKey(ctx, a, w); err != nil {
+		return explanation{}, err
 	}
-	return e, nil
+	if err := s.readStanding(ctx, agent, w); err != nil {
+		return explanation{}, err
+	}
+	if w.given = len(a.Arguments) > 0; w.given {
+		w.arguments, w.broken = entry.Schema().Normalize(a.Arguments)
+	}
+	if err := s.readApproval(ctx, w); err != nil {
+		return explanation{}, err
+	}
+	w.run()
+	return w.explain(), nil
 }
 
-func (in explained) snapshot() policy.Snapshot {
-	who := caller.Caller{Agent: in.AgentID, Credential: in.KeyID, Scopes: in.Scopes}
-	if in.KeyID == "" {
-		who.Credential, who.Scopes = "local", []string{caller.ScopeAll}
-	}
-	s := policy.Snapshot{Caller: who, Agent: policy.Agent{ID: in.AgentID, State: in.State, Allowed: in.AllowedTools, Denied: in.DeniedTools,
-		ApprovalRequired: in.ApprovalRequiredTools, Scoped: in.ScopedTools}}
-	switch {
-	case in.AllStopped:
-		s.Stop = &policy.Stop{Everyone: true, Reason: in.StopReason, Since: in.AllStopSince}
-	case in.AgentStopped:
-		s.Stop = &policy.Stop{Reason: in.StopReason, Since: in.AgentStopSince}
-	}
-	return s
+// localKey is the credential of whoever needs none.
+var localKey = explainedKey{KeyID: "local", Scopes: []string{caller.ScopeAll}, State: "active"}
+
+type explainedKey struct {
+	KeyID  string
+	Scopes []string
+	State  string
 }
 
-// changes finds the fewest commands after which the call would be allowed, by
-// mending one refusal after another.
-func (in explained) changes(entry *catalog.Entry) []string {
-	commands := []string{}
-	for range 8 { // more than there are steps
-		d := policy.Decide(in.snapshot(), entry.Tool)
-		if d.Allowed {
-			break
-		}
-		command := in.mend(d, entry)
-		if command == "" {
-			break
-		}
-		commands = append(commands, command)
+func (s *session) readKey(ctx context.Context, a explainArgs, w *walk) error {
+	if a.KeyID == "" {
+		return nil
 	}
-	return commands
+	key, err := postgres.One[explainedKey](ctx, s.db, explainKeySQL, pgx.StrictNamedArgs{"agent_id": a.AgentID, "key_id": a.KeyID})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return fault.New(fault.NotFound, "agent %s has no key %s", a.AgentID, short(a.KeyID))
+	}
+	if err != nil {
+		return fmt.Errorf("read key: %w", err)
+	}
+	w.key = key
+	return nil
 }
 
-// mend undoes one refusal in the copy and says how to do it for good.
-func (in *explained) mend(d policy.Decision, entry *catalog.Entry) string {
-	switch d.Step {
-	case policy.StepActive:
-		in.State = "active"
-		return "agent set " + in.AgentID + " --state active"
-	case policy.StepStop:
-		if in.AllStopped {
-			in.AllStopped = false
-			return "resume"
+// readStanding reads what the gate would read. An archived agent has no
+// standing at all, so its row must do.
+func (s *session) readStanding(ctx context.Context, agent stored, w *walk) error {
+	who := standing.Who{Agent: agent.AgentID, Credential: w.key.KeyID, Scopes: w.key.Scopes}
+	snapshot, err := standing.NewReader(s.db).Peek(ctx, who, &w.entry.Definition)
+	if errors.Is(err, pgx.ErrNoRows) {
+		rules, err := agent.rules()
+		if err != nil {
+			return err
 		}
-		in.AgentStopped = false
-		return "resume " + in.AgentID
-	case policy.StepDenied:
-		covers := func(p string) bool { return policy.Matches(p, entry.Name) }
-		var patterns []string
-		for _, p := range in.DeniedTools {
-			if covers(p) {
-				patterns = append(patterns, quote(p))
+		snapshot = policy.Snapshot{Caller: caller.Caller{Agent: agent.AgentID, Credential: w.key.KeyID, Scopes: w.key.Scopes},
+			Agent: policy.Agent{ID: agent.AgentID, State: agent.State, Allowed: agent.AllowedTools, Denied: agent.DeniedTools,
+				ApprovalRequired: agent.ApprovalRequiredTools, Scoped: agent.ScopedTools, Rules: rules,
+				Approver: policy.Approver(agent.Approver), ApprovalLife: time.Duration(agent.ApprovalMinutes) * time.Minute}}
+	} else if err != nil {
+		return fmt.Errorf("read standing: %w", err)
+	}
+	snapshot.Edition = s.Licence.EditionAt(s.Now())
+	w.snapshot = snapshot
+	for i := range snapshot.Agent.Rules {
+		w.numbers = append(w.numbers, i+1)
+	}
+	stops, err := s.emergencyStop(ctx, caller.Caller{Credential: s.By, Scopes: []string{caller.ScopeOperator}}, "status", stopArgs{AgentID: agent.AgentID})
+	if err != nil {
+		return err
+	}
+	w.stops = stops.Stops
+	return nil
+}
+
+// readApproval looks for a request that is pending or approved already.
+func (s *session) readApproval(ctx context.Context, w *walk) error {
+	if w.broken != nil {
+		return nil
+	}
+	hash := sha256.Sum256([]byte(cmp.Or(string(w.arguments), "{}")))
+	for _, kind := range []string{"grant", "call"} {
+		found, err := postgres.All[waiting](ctx, s.db, explainApprovalSQL, pgx.StrictNamedArgs{
+			"agent_id": w.agent, "tool": w.entry.Name, "definition": w.entry.Fingerprint(), "hash": hash[:], "kind": kind,
+		})
+		if err != nil {
+			return fmt.Errorf("look for approval: %w", err)
+		}
+		for _, f := range found {
+			if f.Kind == kind {
+				w.asked = append(w.asked, f)
 			}
 		}
-		in.DeniedTools = slices.DeleteFunc(slices.Clone(in.DeniedTools), covers)
-		return "agent deny " + in.AgentID + " --remove " + strings.Join(patterns, " ")
-	case policy.StepAllowed:
-		in.AllowedTools = append(slices.Clone(in.AllowedTools), entry.Name)
-		return "agent allow " + in.AgentID + " " + entry.Name
-	case policy.StepScope:
-		return in.mendScope(entry)
 	}
-	return ""
+	return nil
 }
 
-// mendScope asks for another key, because a key's scopes do not change.
-func (in *explained) mendScope(entry *catalog.Entry) string {
-	scopes := slices.Clone(in.Scopes)
-	if who := (caller.Caller{Scopes: scopes}); !who.Allows(entry.Category, entry.Action()) {
-		scopes = append(scopes, entry.Category+":"+entry.Action())
-	}
-	if entry.Scope != "" && !slices.Contains(scopes, entry.Scope) {
-		scopes = append(scopes, entry.Scope)
-	}
-	if in.KeyID == "" {
-		in.KeyID, in.KeyState = "new", "active"
-		if len(scopes) == 1 { // the scopes of the local user go with the new key
-			scopes = append([]string{entry.Category + ":" + entry.Action()}, scopes...)
-		}
-	}
-	in.Scopes = scopes
-	command := "key create " + in.AgentID
-	for _, scope := range scopes {
-		command += " --scope " + quote(scope)
-	}
-	return command
-}
+// waiting is a request that a person has before them.
+type waiting struct{ ID, Kind, State string }
 
-// quote protects a star from the shell.
-func quote(text string) string {
-	if strings.Contains(text, "*") {
-		return `"` + text + `"`
-	}
-	return text
+// walk is one call on its way through the gate's steps. Whatever refuses is
+// noted and mended in the snapshot, so that the steps behind it are seen too.
+type walk struct {
+	agent     string
+	entry     *catalog.Entry
+	key       explainedKey
+	snapshot  policy.Snapshot
+	numbers   []int // of the rules that are left in the snapshot, from 1
+	stops     []stopInForce
+	asked     []waiting
+	arguments []byte
+	given     bool
+	broken    error
+
+	refusals map[policy.Step]policy.Decision
+	order    []policy.Step // in which they came
+	because  string        // why a person must approve
+	removed  []int         // rules
+	changes  []string
+	notes    []string
 }

@@ -18,6 +18,7 @@ type importArgs struct {
 
 type importResult struct {
 	agentRow
+	Rules   []string         `json:"rules"`
 	Created bool             `json:"created"`
 	Notes   []agentfile.Note `json:"notes"`
 }
@@ -32,7 +33,7 @@ func (s *session) agentImport(ctx context.Context, _ caller.Caller, a importArgs
 	if err := s.lock(ctx); err != nil {
 		return importResult{}, err
 	}
-	_, err = s.read(ctx, parsed.ID)
+	before, err := s.read(ctx, parsed.ID)
 	exists := err == nil
 	if f, ok := fault.Of(err); !exists && (!ok || f.Reason != fault.NotFound) {
 		return importResult{}, err
@@ -40,16 +41,37 @@ func (s *session) agentImport(ctx context.Context, _ caller.Caller, a importArgs
 	if exists && !a.Replace {
 		return importResult{}, fault.New(fault.Conflict, "agent %s exists; import with replace to overwrite it and its lists", parsed.ID)
 	}
-	row, err := s.write(ctx, stored{Source: parsed.Source, agentRow: agentRow{
-		AgentID: parsed.ID, DisplayName: parsed.DisplayName, Role: parsed.Role, State: parsed.State, Model: parsed.Model,
-		ReportsTo: parsed.ReportsTo, Icon: parsed.Icon, Trigger: parsed.Trigger,
-		AllowedTools: parsed.Allowed, DeniedTools: parsed.Denied,
-		ApprovalRequiredTools: parsed.ApprovalRequired, ScopedTools: parsed.Scoped,
-	}})
+	if !exists {
+		if err := s.checkAgentLimit(ctx); err != nil {
+			return importResult{}, err
+		}
+		before = blank()
+	}
+	after, err := s.imported(before, parsed)
 	if err != nil {
 		return importResult{}, err
 	}
-	return importResult{agentRow: row, Created: !exists, Notes: s.unknownTools(parsed)}, nil
+	row, err := s.write(ctx, after)
+	if err != nil {
+		return importResult{}, err
+	}
+	return importResult{agentRow: row, Rules: sentences(parsed.Rules), Created: !exists, Notes: s.unknownTools(parsed)}, nil
+}
+
+// imported is the agent as the file has it. Who approves, how long and how
+// often is not in such a file, so that stays. A rule that could not work is
+// refused, with the file: dropping it could let more pass than the file says.
+func (s *session) imported(before stored, parsed agentfile.Agent) (stored, error) {
+	if err := s.checkRules(parsed.Rules); err != nil {
+		return stored{}, fault.Invalid("source", "agent.toml: capabilities.policy: %s; change the rule, or remove it and deny its tool; nothing was imported", err.Error())
+	}
+	a := before
+	a.AgentID, a.DisplayName, a.Role, a.State = parsed.ID, parsed.DisplayName, parsed.Role, parsed.State
+	a.Model, a.ReportsTo, a.Icon, a.Trigger = parsed.Model, parsed.ReportsTo, parsed.Icon, parsed.Trigger
+	a.AllowedTools, a.DeniedTools = parsed.Allowed, parsed.Denied
+	a.ApprovalRequiredTools, a.ScopedTools = parsed.ApprovalRequired, parsed.Scoped
+	a.Source = parsed.Source
+	return a, a.setRules(parsed.Rules)
 }
 
 // unknownTools adds a note on the names that no tool has. They stay in the

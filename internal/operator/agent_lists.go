@@ -34,7 +34,15 @@ func (s *session) agentDeny(ctx context.Context, _ caller.Caller, a listsArgs) (
 	return s.change(ctx, a, func(row *agentRow) *[]string { return &row.DeniedTools })
 }
 
-// change edits one list; the other is never touched.
+func (s *session) agentAsk(ctx context.Context, _ caller.Caller, a listsArgs) (changed, error) {
+	return s.change(ctx, a, func(row *agentRow) *[]string { return &row.ApprovalRequiredTools })
+}
+
+func (s *session) agentScoped(ctx context.Context, _ caller.Caller, a listsArgs) (changed, error) {
+	return s.change(ctx, a, func(row *agentRow) *[]string { return &row.ScopedTools })
+}
+
+// change edits one list; the others are never touched.
 func (s *session) change(ctx context.Context, a listsArgs, which func(*agentRow) *[]string) (changed, error) {
 	if err := s.lock(ctx); err != nil {
 		return changed{}, err

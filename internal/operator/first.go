@@ -21,8 +21,8 @@ var firstSQL string
 // tool.
 const DefaultAgent = "default"
 
-// EnsureDefault makes the agent "default" with every tool allowed, and its
-// first key, unless the agent is there. Of any number of processes that start
+// EnsureDefault makes the agent "default" with every tool allowed and the
+// person at the client as its approver, and its first key, unless the agent is there. Of any number of processes that start
 // together one makes them and gets the key; the others get "". A key is not
 // made again when it was revoked or lost: that is "key create".
 func EnsureDefault(ctx context.Context, db postgres.DB, env string) (key string, err error) {

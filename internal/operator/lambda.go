@@ -12,6 +12,7 @@ import (
 
 	"pawgate/internal/catalog"
 	"pawgate/internal/fault"
+	"pawgate/internal/licence"
 	"pawgate/internal/postgres"
 	"pawgate/internal/postgres/migrate"
 	"pawgate/internal/settings"
@@ -22,7 +23,8 @@ import (
 // session lock.
 type Settings struct {
 	postgres.Config
-	Env string `envconfig:"PAWGATE_ENV" default:"local" desc:"local, staging or prod; part of every key"`
+	Env     string `envconfig:"PAWGATE_ENV" default:"local" desc:"local, staging or prod; part of every key"`
+	Licence licence.Config
 }
 
 // Request is what the admin function is invoked with.
@@ -77,7 +79,8 @@ func Open(ctx context.Context, cfg Settings, by string, now func() time.Time) (O
 		return Operator{}, nil, err
 	}
 	up := func(ctx context.Context) ([]migrate.Applied, error) { return migrate.Up(ctx, cfg.URL) }
-	return Operator{DB: db, Migrate: up, Catalog: tools, Env: cfg.Env, By: by, Now: now}, db.Close, nil
+	paid, refused := cfg.Licence.Check(now())
+	return Operator{DB: db, Migrate: up, Catalog: tools, Env: cfg.Env, Licence: paid, LicenceError: refused, By: by, Now: now}, db.Close, nil
 }
 
 // Handle runs a request. Accidents are logged and answered as an internal

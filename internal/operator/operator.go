@@ -31,6 +31,7 @@ import (
 	"pawgate/internal/caller"
 	"pawgate/internal/catalog"
 	"pawgate/internal/fault"
+	"pawgate/internal/licence"
 	"pawgate/internal/postgres"
 	"pawgate/internal/postgres/migrate"
 	"pawgate/internal/tool"
@@ -46,6 +47,11 @@ type Operator struct {
 	Catalog *catalog.Catalog
 	// Env is part of every key: local, staging, prod.
 	Env string
+	// Licence is what was paid for. LicenceError is what is wrong with the one
+	// that is configured: it keeps agents from being made, and nothing else,
+	// because an emergency stop must not wait for a licence.
+	Licence      licence.Licence
+	LicenceError error
 	// By names who runs the commands, for the record: "local:alice".
 	By string
 	// Now is the clock.
@@ -74,7 +80,17 @@ func (s *session) commands() tool.Category {
 		tool.Write("agent_set", "Change who an agent is: name, role, superior, state.", s.agentSet, tool.Idempotent),
 		tool.Write("agent_allow", "Add patterns to an agent's allowed_tools, or remove them.", s.agentAllow, tool.Idempotent),
 		tool.Write("agent_deny", "Add patterns to an agent's denied_tools, or remove them. Denied always wins.", s.agentDeny, tool.Idempotent),
-		tool.Read("agent_explain", "Tell whether an agent may call a tool, which rule decides, and what would change it.", s.agentExplain),
+		tool.Write("agent_ask", "Add patterns to an agent's approval_required_tools, or remove them.", s.agentAsk, tool.Idempotent),
+		tool.Write("agent_scoped", "Add patterns to an agent's scoped_tools, which need a grant, or remove them.", s.agentScoped, tool.Idempotent),
+		tool.Write("agent_rules", "Show an agent's argument rules, or set them from TOML or JSON.", s.agentRules, tool.Idempotent),
+		tool.Write("agent_limits", "Show how often an agent may call, or set it for one class of tools.", s.agentLimits, tool.Idempotent),
+		tool.Read("agent_explain", "Tell whether an agent may call a tool, step by step, and what would change it.", s.agentExplain),
+
+		tool.Read("approval_list", "List what waits for a person, or what was decided.", s.approvalList),
+		tool.Write("approve", "Approve a call or a grant that an agent waits for.", s.approve, tool.Idempotent),
+		tool.Write("deny", "Deny it.", s.deny, tool.Idempotent),
+		tool.Read("grant_list", "List the grants and approvals that are alive.", s.grantList),
+		tool.Destroy("grant_revoke", "Revoke a grant, or an approval that was not used yet.", s.grantRevoke, tool.Idempotent),
 
 		tool.Write("key_create", "Make a key for an agent. It is shown once.", s.keyCreate),
 		tool.Read("key_list", "List the keys, without their secret part.", s.keyList),
@@ -85,6 +101,14 @@ func (s *session) commands() tool.Category {
 		tool.Read("status", "Show the emergency stops in force.", s.status),
 
 		tool.Read("audit_list", "List calls, refusals and operator commands, newest first.", s.auditList),
+		tool.Read("audit_verify", "Look for edited, removed or reordered rows of the audit trail.", s.auditVerify),
+		tool.Destroy("audit_prune", "Drop whole months of the audit trail; the rest stays verifiable.", s.auditPrune),
+
+		tool.Write("oauth_map", "Let the access tokens of a subject act as an agent.", s.oauthMap, tool.Idempotent),
+		tool.Destroy("oauth_unmap", "Let them act no longer.", s.oauthUnmap, tool.Idempotent),
+		tool.Read("oauth_list", "List the subjects and the agents they act as.", s.oauthList),
+
+		tool.Write("maintain", "Remove what is of no use any more and prepare the coming months.", s.maintain, tool.Idempotent),
 	}}
 }
 

@@ -44,6 +44,7 @@ func tools(t *testing.T) *catalog.Catalog {
 		tool.Category{Name: "memory", Tools: []tool.Tool{tool.Read("memory_search", "Find.", never), tool.Write("memory_store", "Keep.", never)}},
 		tool.Category{Name: "odoo", Tools: []tool.Tool{
 			tool.Write("odoo_execute", "Run.", never, tool.Rate(tool.ClassExecute), tool.NeedsScope(caller.ScopeOperator)),
+			tool.Read("odoo_report", "Report.", never, tool.In(tool.Enterprise)),
 		}})
 	if err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pawgate/internal/caller"
+	"pawgate/internal/catalog"
 	"pawgate/internal/category/control"
 	"pawgate/internal/tool"
 )
@@ -25,7 +26,9 @@ type stopResult struct {
 	Target  string        `json:"target"`
 	Changed bool          `json:"changed"`
 	Stops   []stopInForce `json:"stops"`
-	Note    string        `json:"note,omitzero"`
+	// Cancelled counts the pending approvals that the stop ended.
+	Cancelled int    `json:"approvals_cancelled,omitzero"`
+	Note      string `json:"note,omitzero"`
 }
 
 type stopInForce struct {
@@ -52,17 +55,23 @@ func (s *session) status(ctx context.Context, who caller.Caller, a whichArgs) (s
 // a stop is one thing whoever makes it.
 func (s *session) emergencyStop(ctx context.Context, who caller.Caller, action string, a stopArgs) (stopResult, error) {
 	s.about = a.AgentID
-	arguments, err := json.Marshal(map[string]string{"action": action, "agent_id": a.AgentID, "reason": a.Reason})
+	return ask[stopResult](ctx, s, who, "emergency_stop", map[string]string{"action": action, "agent_id": a.AgentID, "reason": a.Reason})
+}
+
+// ask calls a tool of the category control with an operator's rights.
+func ask[R any](ctx context.Context, s *session, who caller.Caller, name string, args any) (R, error) {
+	var r R
+	arguments, err := json.Marshal(args)
 	if err != nil {
-		return stopResult{}, fmt.Errorf("encode arguments: %w", err)
+		return r, fmt.Errorf("encode arguments: %w", err)
 	}
-	out := tool.Assemble(control.New(s.db, s.Now)).Call(ctx, who, "emergency_stop", arguments)
+	tools := func() (*catalog.Catalog, error) { return s.Catalog, nil }
+	out := tool.Assemble(control.With(s.db, s.Now, control.Options{Catalog: tools, Edition: s.Licence.EditionAt})).Call(ctx, who, name, arguments)
 	if out.OK == nil {
-		return stopResult{}, failure(out)
+		return r, failure(out)
 	}
-	var r stopResult
 	if err := json.Unmarshal(out.OK, &r); err != nil {
-		return stopResult{}, fmt.Errorf("read result: %w", err)
+		return r, fmt.Errorf("read result: %w", err)
 	}
 	return r, nil
 }

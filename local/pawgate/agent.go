@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"pawgate/internal/agentfile"
 	"pawgate/internal/fault"
@@ -32,8 +31,23 @@ func agentRows() []row {
 			`agent allow clerk memory_search "odoo_*"`, `agent allow clerk "*" --remove`}},
 		{name: "agent deny", operands: []operand{anAgent, patterns}, examples: []string{
 			"agent deny clerk odoo_execute", "agent deny clerk odoo_execute --remove"}},
-		{name: "agent explain", operands: []operand{anAgent, {word: "TOOL", argument: "tool"}}, examples: []string{
-			"agent explain clerk odoo_execute", "agent explain clerk memory_store --key-id k_abcdefghij"}},
+		{name: "agent ask", operands: []operand{anAgent, patterns}, examples: []string{
+			`agent ask clerk send_message "odoo_*"`, "agent ask clerk send_message --remove"}},
+		{name: "agent scoped", operands: []operand{anAgent, patterns}, examples: []string{
+			"agent scoped clerk odoo_execute", "agent scoped clerk odoo_execute --remove"}},
+		{name: "agent rules", operands: []operand{anAgent, {word: "FILE", argument: "source", optional: true}}, run: setRules, examples: []string{
+			"agent rules clerk", "agent rules clerk rules.toml", "agent rules clerk - < rules.json", "agent rules clerk --remove 2"},
+			view: view{hide: []string{"policy"}}},
+		{name: "agent limits", operands: []operand{anAgent}, examples: []string{
+			"agent limits clerk", "agent limits clerk --class send --burst 5 --per-minute 10", "agent limits clerk --class send --clear"},
+			view: view{list: "limits", above: true, columns: []column{
+				{"CLASS", "class"}, {"AT ONCE", "burst"}, {"PER MINUTE", "per_minute"}, {"OWN", "own"},
+			}}},
+		{name: "agent explain", operands: []operand{anAgent, {word: "TOOL", argument: "tool"}, {word: "ARGUMENTS", argument: "arguments", optional: true}}, examples: []string{
+			"agent explain clerk odoo_execute", "agent explain clerk memory_store --key-id k_abcdefghij", `agent explain clerk odoo_search '{"limit":500}'`},
+			view: view{list: "steps", above: true, columns: []column{
+				{"STEP", "step"}, {"CHECK", "check"}, {"VERDICT", "verdict"}, {"RULE", "rule"},
+			}}},
 	}
 }
 
@@ -82,20 +96,11 @@ func importFiles(ctx context.Context, a *app, p parsed, r row) error {
 func readFiles(stdin io.Reader, names []string) ([]file, error) {
 	var files []file
 	for _, name := range names {
-		var in io.Reader = stdin
-		if name != "-" {
-			f, err := os.Open(name)
-			if err != nil {
-				return nil, err // it names the file
-			}
-			defer f.Close()
-			in = f
-		}
-		text, err := io.ReadAll(io.LimitReader(in, agentfile.MaxSize+1))
+		text, err := readText(stdin, name)
 		if err != nil {
-			return nil, fmt.Errorf("read %s: %w", name, err)
+			return nil, err
 		}
-		files = append(files, file{name, string(text)})
+		files = append(files, file{name, text})
 	}
 	return files, nil
 }
@@ -114,6 +119,7 @@ func (a *app) showImport(name string, result json.RawMessage, bare bool) error {
 		AgentID string           `json:"agent_id"`
 		Created bool             `json:"created"`
 		Allowed []string         `json:"allowed_tools"`
+		Rules   []string         `json:"rules"`
 		Notes   []agentfile.Note `json:"notes"`
 	}
 	if err := json.Unmarshal(result, &r); err != nil {
@@ -124,6 +130,9 @@ func (a *app) showImport(name string, result json.RawMessage, bare bool) error {
 		done = "created"
 	}
 	fmt.Fprintf(a.stdout, "%s: agent %s %s, allowed_tools %s\n", printable(name), r.AgentID, done, r.Allowed)
+	for _, rule := range r.Rules {
+		fmt.Fprintf(a.stdout, "  rule %s\n", printable(rule))
+	}
 	for _, n := range r.Notes {
 		line := ""
 		if n.Line > 0 {

@@ -1,12 +1,50 @@
 package main
 
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+)
+
 func auditRows() []row {
-	return []row{{
-		name: "audit list", examples: []string{
-			"audit list --decision refused --since 24h", `audit list --agent clerk --tool "memory_*" --limit 200 --json`},
-		view: view{list: "rows", empty: "no rows", columns: []column{
-			{"AT", "at"}, {"DOOR", "door"}, {"AGENT", "agent_id"}, {"BY", "credential_id"}, {"METHOD", "method"}, {"TOOL", "tool"},
-			{"DECISION", "decision"}, {"OUTCOME", "outcome"}, {"REASON", "reason"}, {"MS", "duration_ms"},
-		}},
-	}}
+	return []row{
+		{
+			name: "audit list", examples: []string{
+				"audit list --decision refused --since 24h", `audit list --agent clerk --tool "memory_*" --limit 200 --json`},
+			view: view{list: "rows", empty: "no rows", columns: []column{
+				{"AT", "at"}, {"DOOR", "door"}, {"AGENT", "agent_id"}, {"BY", "credential_id"}, {"METHOD", "method"}, {"TOOL", "tool"},
+				{"DECISION", "decision"}, {"OUTCOME", "outcome"}, {"REASON", "reason"}, {"MS", "duration_ms"},
+			}},
+		},
+		{name: "audit verify", operands: []operand{maybeAgent}, run: verify, examples: []string{"audit verify", "audit verify clerk --json"},
+			view: view{list: "broken", above: true, empty: "every row is as it was written", columns: []column{
+				{"AGENT", "agent_id"}, {"ROW", "seq"}, {"PROBLEM", "problem"},
+			}}},
+		{name: "audit prune", examples: []string{"audit prune --before 2026-01-01", "audit prune --before 365d"}},
+	}
+}
+
+// verify fails when a row of the trail is not as it was written, so that a
+// scheduled job notices.
+func verify(ctx context.Context, a *app, p parsed, r row) error {
+	run, leave, err := a.runner(ctx, p.stack)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	result, err := run(ctx, r.name, p.args)
+	if err != nil {
+		return err
+	}
+	if err := a.show(result, p.json, r.view); err != nil {
+		return err
+	}
+	var found struct{ Broken []json.RawMessage }
+	if err := json.Unmarshal(result, &found); err != nil {
+		return fmt.Errorf("show result: %w", err)
+	}
+	if n := len(found.Broken); n > 0 {
+		return fmt.Errorf("the audit trail is broken in %d places", n)
+	}
+	return nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,6 +29,7 @@ func commands() []command {
 		serverCommands(),
 		sidecarCommands(),
 		operatorCommands(),
+		licenceCommands(),
 		[]command{
 			{name: "help", usage: "[COMMAND]", about: "Show the commands and settings, or one command.", run: runHelp},
 			{name: "version", about: "Show the version.", run: runVersion},
@@ -49,6 +51,7 @@ func find(args []string) (command, []string, error) {
 			continue
 		}
 		name := strings.Join(words[:n], " ")
+		name = cmp.Or(aliases[name], name)
 		for _, c := range commands() {
 			if c.name == name {
 				return c, append(flags, words[n:]...), nil

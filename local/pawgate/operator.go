@@ -3,12 +3,14 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os/user"
 	"slices"
 	"time"
 
 	"pawgate/internal/fault"
+	"pawgate/internal/licence"
 	"pawgate/internal/operator"
 	"pawgate/internal/postgres/migrate"
 	"pawgate/internal/settings"
@@ -34,9 +36,13 @@ var (
 	maybeAgent = operand{word: "AGENT", argument: "agent_id", optional: true}
 )
 
+func operatorRows() []row {
+	return slices.Concat(migrateRows(), agentRows(), keyRows(), approvalRows(), stopRows(), auditRows(), oauthRows())
+}
+
 // operatorCommands joins the rows with the commands they stand for.
 func operatorCommands() []command {
-	rows := slices.Concat(migrateRows(), agentRows(), keyRows(), stopRows(), auditRows())
+	rows := operatorRows()
 	definitions := operator.Commands()
 	list := make([]command, 0, len(rows))
 	for _, r := range rows {
@@ -91,7 +97,8 @@ func (a *app) runner(ctx context.Context, stack string) (runner, func(), error) 
 // left to "pawgate migrate".
 func (a *app) localRunner(ctx context.Context) (runner, func(), error) {
 	var s server.Settings
-	if err := settings.Load(ctx, &s); err != nil {
+	var paid licence.Config
+	if err := errors.Join(settings.Load(ctx, &s), settings.Load(ctx, &paid)); err != nil {
 		return nil, nil, err
 	}
 	private := s.URL == ""
@@ -106,7 +113,7 @@ func (a *app) localRunner(ctx context.Context) (runner, func(), error) {
 			return nil, nil, err
 		}
 	}
-	o, closeDB, err := operator.Open(ctx, operator.Settings{Config: s.Config, Env: s.Env}, "local:"+userName(), time.Now)
+	o, closeDB, err := operator.Open(ctx, operator.Settings{Config: s.Config, Env: s.Env, Licence: paid}, "local:"+userName(), time.Now)
 	if err != nil {
 		leave()
 		return nil, nil, err

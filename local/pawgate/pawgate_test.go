@@ -103,7 +103,7 @@ func TestExamples(t *testing.T) {
 }
 
 func operandsOf(name string) []operand {
-	for _, r := range slices.Concat(migrateRows(), agentRows(), keyRows(), stopRows(), auditRows()) {
+	for _, r := range operatorRows() {
 		if r.name == name {
 			return r.operands
 		}
@@ -114,7 +114,11 @@ func operandsOf(name string) []operand {
 // split cuts a line at spaces outside quotes.
 func split(line string) []string {
 	var words []string
-	for _, w := range regexp.MustCompile(`"[^"]*"|\S+`).FindAllString(line, -1) {
+	for _, w := range regexp.MustCompile(`"[^"]*"|'[^']*'|\S+`).FindAllString(line, -1) {
+		if w[0] == '\'' {
+			words = append(words, strings.Trim(w, `'`))
+			continue
+		}
 		words = append(words, strings.ReplaceAll(w, `"`, ""))
 	}
 	return words
@@ -152,6 +156,23 @@ func TestUsage(t *testing.T) {
 		{"agent show nobody", exitFailed, "", "no agent nobody"},
 		{"key revoke k_none", exitFailed, "", "no key k_none"},
 		{"agent import /nowhere/agent.toml", exitFailed, "", "no such file"},
+		{"approve", exitUsage, "", "ID is missing"},
+		{"approve list", exitOK, "nothing waits for you", ""},
+		{"approval approve abcd", exitFailed, "", "no approval abcd"},
+		{"approval deny abcd", exitFailed, "", "no approval abcd"},
+		{"grant list", exitOK, "no grant or approval is alive", ""},
+		{"oauth list", exitOK, "no subject is mapped", ""},
+		{"oauth map x y z", exitUsage, "", "issuer must be the URL"},
+		{"audit verify", exitOK, "every row is as it was written", ""},
+		{"audit prune --before 10d", exitOK, "no month lies wholly before", ""},
+		{"maintain", exitOK, "partitions", ""},
+		{"agent rules nobody", exitFailed, "", "no agent nobody"},
+		{"agent rules nobody /nowhere/rules.toml", exitFailed, "", "no such file"},
+		{"licence", exitUsage, "", "licence takes one of: key,"},
+		{"licence make --customer x --edition pro --expires 1d", exitFailed, "", "PAWGATE_LICENCE_SIGNING_KEY is not set"},
+		{"licence check", exitOK, "state     none", ""},
+		{"licence check nonsense", exitFailed, "", "PAWGATE_LICENCE_KEY"},
+		{"licence key x", exitUsage, "", "licence key takes no"},
 		{"audit", exitOK, "agent.show", ""},
 		{"audit --decision refused", exitOK, "no rows", ""},
 		{"migrate", exitOK, "up to date", ""},
@@ -217,17 +238,22 @@ func TestColumns(t *testing.T) {
 	x.ok("agent", "create", "boss")
 	x.ok("agent", "create", "bot", "--reports-to", "boss")
 	x.ok("key", "create", "bot", "--expires", "1d")
-	if _, err := postgrestest.Pool(t, configFromEnv(t)).Exec(t.Context(), `update api_keys set last_used_at = now()`); err != nil {
+	x.ok("oauth", "map", "https://login.example.com", "alice", "bot")
+	if _, err := postgrestest.Pool(t, configFromEnv(t)).Exec(t.Context(), `
+		with used as (update api_keys set last_used_at = now()),
+		     broken as (update audit_heads set seq = seq + 1 where agent_id = 'bot')
+		insert into approvals (id, agent_id, credential_id, tool, definition, arguments_hash, state, decided_by, covers, covers_until, expires_at)
+		values ('ax', 'bot', 'k', 't', '', '', 'approved', 'me', '{"a": 1}', now() + interval '1 hour', now() + interval '1 hour'),
+		       ('ay', 'bot', 'k', 't', '', '', 'pending', null, null, null, now() + interval '1 hour')`); err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range slices.Concat(agentRows(), keyRows(), auditRows()) {
-		if r.view.list == "" {
+	given := map[string]string{"agent limits": "bot", "agent explain": "bot list_agents"}
+	for _, r := range operatorRows() {
+		if r.view.list == "" || r.name == "migrate" { // nothing is left to migrate
 			continue
 		}
-		var result map[string][]map[string]any
-		if err := json.Unmarshal([]byte(x.ok(append(strings.Fields(r.name), "--json")...)), &result); err != nil {
-			t.Fatal(err)
-		}
+		x.run(append(strings.Fields(r.name+" "+given[r.name]), "--json")...)
+		result := lists(t, x.stdout)
 		seen := map[string]bool{}
 		for _, line := range result[r.view.list] {
 			for member := range line {
@@ -240,6 +266,25 @@ func TestColumns(t *testing.T) {
 			}
 		}
 	}
+}
+
+// lists are the members of a result that are lists of objects.
+func lists(t *testing.T, text string) map[string][]map[string]any {
+	t.Helper()
+	var all map[string]any
+	if err := json.Unmarshal([]byte(text), &all); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	result := map[string][]map[string]any{}
+	for name, value := range all {
+		list, _ := value.([]any)
+		for _, element := range list {
+			if object, ok := element.(map[string]any); ok {
+				result[name] = append(result[name], object)
+			}
+		}
+	}
+	return result
 }
 
 // Superiors come before those that report to them, whatever the order of the
@@ -283,6 +328,113 @@ func TestAgentImport(t *testing.T) {
 	if got := x.ok("agent", "import", "-", "--replace"); !strings.Contains(got, "agent good replaced") {
 		t.Errorf("from stdin: %s", got)
 	}
+}
+
+func TestApprovals(t *testing.T) {
+	x := open(t)
+	x.ok("agent", "create", "bot", "--allow", "*")
+	db := postgrestest.Pool(t, configFromEnv(t))
+	for _, id := range []string{"a2one", "a2two"} {
+		if _, err := db.Exec(t.Context(), `insert into approvals (id, agent_id, credential_id, tool, definition, arguments_hash, arguments, because, expires_at)
+			values ($1, 'bot', 'k', 'send_message', '', '', '{"to": "u1"}', 'rule 1', now() + interval '15 minutes')`, id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := x.ok("approve", "list"); !strings.Contains(got, "a2one") || !strings.Contains(got, `{"to":"u1"}`) {
+		t.Errorf("approve list: %s", got)
+	}
+	if status := x.run("approve", "a2"); status != exitUsage {
+		t.Errorf("a short prefix: exit %d, %s", status, x.stderr)
+	}
+	if got := x.ok("approve", "a2one", "--for-minutes", "5", "--same", "to"); !strings.Contains(got, "such calls need no approval until covers_until") {
+		t.Errorf("approve: %s", got)
+	}
+	if got := x.ok("deny", "a2tw", "--reason", "too late"); !strings.Contains(got, "denied") {
+		t.Errorf("deny: %s", got)
+	}
+	if got := x.ok("grant", "list", "bot"); !strings.Contains(got, "a2one") || strings.Contains(got, "a2two") {
+		t.Errorf("grant list: %s", got)
+	}
+	x.ok("grant", "revoke", "a2one")
+	if got := x.ok("grant", "list"); got != "no grant or approval is alive\n" {
+		t.Errorf("after revoking: %s", got)
+	}
+}
+
+func TestAgentRules(t *testing.T) {
+	x := open(t)
+	x.ok("agent", "create", "bot", "--allow", "*")
+	file := filepath.Join(t.TempDir(), "rules.toml")
+	if err := os.WriteFile(file, []byte("[[policy]]\ntool = 'list_agents'\neffect = 'ask'\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := x.ok("agent", "rules", "bot", file); !strings.Contains(got, "1: ask list_agents") || strings.Contains(got, "policy") {
+		t.Errorf("set from a file: %s", got)
+	}
+	x.stdin = `[{"tool":"list_agents","effect":"forbid","when":[{"arg":"limit","op":"gt","value":5}]}]`
+	if got := x.ok("agent", "rules", "bot", "-"); !strings.Contains(got, "1: forbid list_agents when limit gt 5") {
+		t.Errorf("set from stdin: %s", got)
+	}
+	if got := x.ok("agent", "rules", "bot", "--json"); !strings.Contains(got, `"policy": [`) {
+		t.Errorf("as JSON: %s", got)
+	}
+	if got := x.ok("agent", "explain", "bot", "list_agents", `{"limit":6}`); !strings.Contains(got, "refuses  rule 1 of agent bot forbids it") || !strings.Contains(got, "agent rules bot --remove 1") {
+		t.Errorf("explain: %s", got)
+	}
+	x.stdin = ""
+	if status := x.run("agent", "rules", "bot", "-"); status != exitFailed || !strings.Contains(x.stderr, "--clear") {
+		t.Errorf("an empty file: exit %d, %s", status, x.stderr)
+	}
+	if got := x.ok("agent", "rules", "bot", "--remove", "1"); strings.Contains(got, "forbid") {
+		t.Errorf("removed: %s", got)
+	}
+}
+
+// A trail that was tampered with fails the command, so that a job notices.
+func TestAuditVerify_fails(t *testing.T) {
+	x := open(t)
+	x.ok("agent", "create", "bot")
+	if _, err := postgrestest.Pool(t, configFromEnv(t)).Exec(t.Context(), `update audit_heads set hash = '' where agent_id = 'bot'`); err != nil {
+		t.Fatal(err)
+	}
+	if status := x.run("audit", "verify"); status != exitFailed || !strings.Contains(x.stdout, "the newest rows are missing") || !strings.Contains(x.stderr, "broken in 1 places") {
+		t.Errorf("exit %d: %s%s", status, x.stdout, x.stderr)
+	}
+}
+
+func TestLicence(t *testing.T) {
+	x := open(t)
+	fields := strings.Fields(x.ok("licence", "key"))
+	t.Setenv("PAWGATE_LICENCE_SIGNING_KEY", fields[1])
+	t.Setenv("PAWGATE_LICENCE_KEY", fields[3])
+	token := strings.TrimSpace(x.ok("licence", "make", "--customer", "Example Ltd", "--edition", "pro", "--expires", "365d", "--agents", "2"))
+	if strings.Contains(x.stdout+x.stderr, fields[1]) {
+		t.Error("the private key is shown")
+	}
+	for _, want := range []string{"state     valid", "customer  Example Ltd", "edition   pro", "agents    2"} {
+		if got := x.ok("licence", "check", token); !strings.Contains(got, want) {
+			t.Errorf("licence check lacks %q: %s", want, got)
+		}
+	}
+	for _, line := range [][]string{
+		{"--customer", "x", "--edition", "gold", "--expires", "1d"}, {"--customer", "x", "--edition", "pro", "--expires", "soon"},
+		{"--customer", "x", "--edition", "pro", "--expires", "2020-01-01"}, {"--edition", "pro", "--expires", "1d"}, {"--colour", "red"},
+	} {
+		if status := x.run(append([]string{"licence", "make"}, line...)...); status != exitUsage {
+			t.Errorf("%v: exit %d: %s", line, status, x.stderr)
+		}
+	}
+	t.Setenv("PAWGATE_LICENCE", token)
+	x.ok("agent", "create", "a")
+	x.ok("agent", "create", "b")
+	if status := x.run("agent", "create", "c"); status != exitFailed || !strings.Contains(x.stderr, "the licence is for 2 agents") {
+		t.Errorf("a third agent: exit %d: %s", status, x.stderr)
+	}
+	t.Setenv("PAWGATE_LICENCE", token+"x")
+	if status := x.run("licence", "check"); status != exitFailed || !strings.Contains(x.stderr, "PAWGATE_LICENCE: licence refused") {
+		t.Errorf("a broken licence: exit %d: %s", status, x.stderr)
+	}
+	x.ok("stop") // must not wait for a licence
 }
 
 func TestPrintable(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -18,7 +19,9 @@ import (
 type view struct {
 	list    string // the member that is shown as a table
 	columns []column
-	empty   string // what to say of an empty table
+	empty   string   // what to say of an empty table
+	above   bool     // the other members are shown above the table
+	hide    []string // members that only --json shows
 }
 
 // column is one column of a table.
@@ -40,8 +43,12 @@ func (a *app) show(result json.RawMessage, bare bool, v view) error {
 	if err != nil {
 		return fmt.Errorf("show result: %w", err)
 	}
-	if v.list == "" {
-		return members.print(a.stdout)
+	shown := slices.DeleteFunc(slices.Clone(members), func(m member) bool { return slices.Contains(v.hide, m.name) || m.name == v.list })
+	if v.list == "" || v.above {
+		if err := shown.print(a.stdout); err != nil || v.list == "" {
+			return err
+		}
+		fmt.Fprintln(a.stdout)
 	}
 	return v.table(a.stdout, members)
 }

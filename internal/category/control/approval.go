@@ -32,7 +32,7 @@ type approval struct {
 	ExpiresAt   time.Time       `json:"expires_at"`
 	DecidedBy   string          `json:"decided_by,omitzero"`
 	DecidedAt   *time.Time      `json:"decided_at,omitzero"`
-	Covers      json.RawMessage `json:"covers,omitempty"` // arguments that must be equal
+	Covers      json.RawMessage `json:"covers,omitzero"` // arguments that must be equal
 	CoversUntil *time.Time      `json:"covers_until,omitzero"`
 }
 

@@ -238,7 +238,9 @@ func TestToolApprove_any_arguments(t *testing.T) {
 	t.Parallel()
 	g := newGate(t)
 	id := g.pending("send_message", `{"text":"a"}`)
-	g.decide(`{"approval_id":"` + id + `","decision":"approve","for_minutes":1,"same":[]}`)
+	if got := g.decide(`{"approval_id":"` + id + `","decision":"approve","for_minutes":1,"same":[]}`); string(got.Covers) != `{}` {
+		t.Errorf("covers %s", got.Covers)
+	}
 	g.want("send_message", `{"text":"b"}`, "go")
 }
 

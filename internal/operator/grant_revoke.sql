@@ -1,0 +1,4 @@
+-- all agents: for an operator.
+update approvals
+set state = 'revoked', reason = @reason
+where id = @id and state = 'approved'

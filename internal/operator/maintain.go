@@ -1,0 +1,39 @@
+package operator
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+
+	"pawgate/internal/caller"
+	"pawgate/internal/postgres"
+)
+
+//go:embed maintain.sql
+var maintainSQL string
+
+// Maintained is what Maintain removed and made.
+type Maintained struct {
+	Outcomes  int `json:"outcomes"`  // first outcomes of writes, after the day in which a repetition is recognised
+	Approvals int `json:"approvals"` // requests decided or expired more than 30 days ago
+	Decisions int `json:"decisions"` // choices that expired more than 30 days ago and nobody made
+	Buckets   int `json:"buckets"`   // limits that nobody drew on for a day: they are full again
+	// Partitions counts the months of the audit trail that were made, so that
+	// the next three are always there.
+	Partitions int `json:"partitions"`
+}
+
+// Maintain removes what is of no use any more and prepares the coming months
+// of the audit trail. It is safe at any time and any number of times; "serve"
+// and the scheduled function call it every hour or so.
+func Maintain(ctx context.Context, db postgres.DB) (Maintained, error) {
+	done, err := postgres.One[Maintained](ctx, db, maintainSQL, nil)
+	if err != nil {
+		return Maintained{}, fmt.Errorf("maintain database: %w", err)
+	}
+	return done, nil
+}
+
+func (s *session) maintain(ctx context.Context, _ caller.Caller, _ noArgs) (Maintained, error) {
+	return Maintain(ctx, s.db)
+}

@@ -1,0 +1,18 @@
+-- all agents: it keeps the house.
+with outcomes as (
+    delete from idempotency where started_at < now() - interval '24 hours' returning 1
+), old as (
+    delete from approvals
+    where coalesce(decided_at, expires_at) < now() - interval '30 days' and coalesce(covers_until, expires_at) < now()
+    returning 1
+), stale as (
+    delete from decisions where state = 'open' and expires_at < now() - interval '30 days' returning 1
+), full_again as (
+    delete from buckets where at < now() - interval '1 day' returning 1
+), months as (
+    select (date_trunc('month', now()) + n * interval '1 month')::date as month from generate_series(0, 3) n
+), made as (
+    select to_regclass(format('audit_%s', to_char(month, 'YYYY_MM'))) is null as missing, audit_partition(month) from months
+)
+select (select count(*) from outcomes) as outcomes, (select count(*) from old) as approvals, (select count(*) from stale) as decisions,
+       (select count(*) from full_again) as buckets, (select count(*) from made where missing) as partitions
