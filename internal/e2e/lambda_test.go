@@ -34,12 +34,17 @@ const sampleKey = "paw_local_sample-key-of-the-committed-events"
 // functions builds every function for a target, once per test process.
 func functions(t *testing.T, arch string) string {
 	t.Helper()
-	out, err := exec.Command("make", "-s", "-C", repoRoot(t), "functions", "ARCH="+arch).CombinedOutput()
-	if err != nil {
+	build, _ := built.LoadOrStore(arch, sync.OnceValues(func() ([]byte, error) {
+		return exec.Command("make", "-s", "-C", repoRoot(t), "functions", "ARCH="+arch).CombinedOutput()
+	}))
+	if out, err := build.(func() ([]byte, error))(); err != nil {
 		t.Fatalf("make functions: %v\n%s", err, out)
 	}
 	return filepath.Join(repoRoot(t), "bin", "lambda", arch)
 }
+
+// built holds a build of the functions by architecture.
+var built sync.Map
 
 // TestFunctionsBuild: every function is a stripped, static bootstrap for both
 // architectures.
