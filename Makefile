@@ -43,7 +43,7 @@ lambda: ## Run every function and event under the Lambda runtime emulator
 	@.ci/lib/rie.sh >/dev/null && $(E2E) -run 'TestFunction|TestEvents|TestRouterInvokes'
 
 resilience: build ## Take the database away, freeze functions, start many shims
-	@.ci/lib/rie.sh >/dev/null && .ci/lib/pgbouncer.sh >/dev/null && $(E2E) -run 'TestResilience'
+	@.ci/lib/rie.sh >/dev/null && .ci/lib/pgbouncer.sh >/dev/null && $(E2E) -run 'TestResilience|TestGateProcesses'
 
 guide: ## Follow the README's guide to a tool of one's own, in a copy of the tree
 	@$(E2E) -run 'TestGuide'
