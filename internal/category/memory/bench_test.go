@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,7 +38,66 @@ func BenchmarkScale(b *testing.B) {
 		b.Run("search/"+size, func(b *testing.B) { measure(b, 2000, func(i int) { benchSearch(b, c, i) }) })
 		b.Run("store/"+size, func(b *testing.B) { measure(b, 500, func(i int) { benchStore(b, c, i) }) })
 		sizesOf(b, db)
+		checkPlans(b, db)
+		compareFTS5(b, n)
 	}
+}
+
+// checkPlans fails when a search would read a whole table.
+func checkPlans(b *testing.B, db *pgxpool.Pool) {
+	b.Helper()
+	terms, _ := memory.IndexOf("bench", newText(1).note())
+	for name, statement := range map[string]struct {
+		file string
+		args pgx.NamedArgs
+	}{
+		"postings":   {"postings.sql", pgx.NamedArgs{"terms": terms, "depth": 500, "sample_depth": 4000}},
+		"candidates": {"candidates.sql", pgx.NamedArgs{"agent": "bench", "numbers": []int32{1, 2, 3}, "whole": false, "now": time.Now()}},
+		"latest":     {"filter_time.sql", pgx.NamedArgs{"agent": "bench", "layer": "", "since": time.Unix(0, 0), "until": time.Now(), "now": time.Now(), "limit": 10}},
+	} {
+		sql, err := os.ReadFile(statement.file)
+		if err != nil {
+			b.Fatal(err)
+		}
+		rows, err := db.Query(b.Context(), "explain "+string(sql), statement.args)
+		if err != nil {
+			b.Fatal(err)
+		}
+		plan, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if err != nil {
+			b.Fatal(err)
+		}
+		if text := strings.Join(plan, "\n"); strings.Contains(text, "Seq Scan on memor") {
+			b.Errorf("%s reads a whole table:\n%s", name, text)
+		}
+	}
+}
+
+// compareFTS5 measures SQLite's full-text search on the same notes and
+// queries, where Python brings it along.
+func compareFTS5(b *testing.B, n int) {
+	b.Helper()
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		b.Log("no python3: SQLite FTS5 is not compared")
+		return
+	}
+	var in strings.Builder
+	for i := range n {
+		fmt.Fprintf(&in, "%s\n", noteOf(i))
+	}
+	in.WriteString("\n")
+	for i := range 300 {
+		fmt.Fprintf(&in, "%s\n", queryOf(i))
+	}
+	command := exec.CommandContext(b.Context(), python, "testdata/fts5.py")
+	command.Stdin = strings.NewReader(in.String())
+	out, err := command.CombinedOutput()
+	if err != nil {
+		b.Logf("SQLite FTS5 is not compared: %v\n%s", err, out)
+		return
+	}
+	b.Logf("SQLite FTS5, %d notes:\n%s", n, out)
 }
 
 // measure runs a fixed number of calls and reports their quantiles.
@@ -61,12 +121,18 @@ func measure(b *testing.B, calls int, call func(i int)) {
 }
 
 func benchSearch(b *testing.B, c tool.Category, i int) {
+	tooltest.OK[results](b, c, tooltest.Who("bench"), "memory_search", map[string]any{"query": queryOf(i)})
+}
+
+func queryOf(i int) string {
 	text := newText(uint64(i))
 	queries := []string{
 		text.words(2), text.words(5), text.common(3), text.chinese(2), text.chinese(6), text.common(1), text.words(1) + " " + text.chinese(2),
 	}
-	tooltest.OK[results](b, c, tooltest.Who("bench"), "memory_search", map[string]any{"query": queries[i%len(queries)]})
+	return queries[i%len(queries)]
 }
+
+func noteOf(i int) string { return fmt.Sprintf("note%d %s", i, newText(uint64(i)<<20).note()) }
 
 func benchStore(b *testing.B, c tool.Category, i int) {
 	store(b, c, "bench", fmt.Sprintf("new %d %s", i, newText(uint64(i)+1<<40).note()))
@@ -142,7 +208,7 @@ func fill(b *testing.B, db *pgxpool.Pool, n int) {
 		if i >= n {
 			agent = "other"
 		}
-		content := fmt.Sprintf("note%d %s", i, newText(uint64(i)<<20).note())
+		content := noteOf(i)
 		terms, weights := memory.IndexOf(agent, content)
 		return []any{agent, fmt.Sprintf("m_%d", i), content, memory.Digest(content), terms, weights, 1}, nil
 	}))

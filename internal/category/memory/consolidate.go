@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"time"
 
@@ -13,6 +14,8 @@ import (
 )
 
 var (
+	//go:embed consolidate_agents.sql
+	consolidateAgentsSQL string
 	//go:embed consolidate_lock.sql
 	consolidateLockSQL string
 	//go:embed consolidate_retire.sql
@@ -89,6 +92,35 @@ func Consolidate(ctx context.Context, db postgres.DB, agent string, now time.Tim
 		return Consolidated{}, fmt.Errorf("consolidate memories: %w", err)
 	}
 	return done, nil
+}
+
+// consolidateEvery is the least time between two runs for one agent, so that a
+// schedule that fires twice does nothing the second time.
+const consolidateEvery = time.Hour
+
+// ConsolidateAll runs Consolidate for every agent whose turn it is, the one
+// that waited longest first, until all are done or the context ends. It is
+// what a schedule calls. An agent whose run fails does not keep the others
+// from theirs; the errors come joined.
+func ConsolidateAll(ctx context.Context, db postgres.DB, now time.Time) (map[string]Consolidated, error) {
+	agents, err := postgres.All[struct{ Agent string }](ctx, db, consolidateAgentsSQL, pgx.StrictNamedArgs{"before": now.Add(-consolidateEvery)})
+	if err != nil {
+		return nil, fmt.Errorf("list agents to consolidate: %w", err)
+	}
+	done := make(map[string]Consolidated, len(agents))
+	var failed []error
+	for _, a := range agents {
+		if ctx.Err() != nil {
+			return done, errors.Join(append(failed, ctx.Err())...)
+		}
+		c, err := Consolidate(ctx, db, a.Agent, now)
+		if err != nil {
+			failed = append(failed, fmt.Errorf("agent %s: %w", a.Agent, err))
+			continue
+		}
+		done[a.Agent] = c
+	}
+	return done, errors.Join(failed...)
 }
 
 func (m memory) retire(ctx context.Context, agent string) (int, error) {

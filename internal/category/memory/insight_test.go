@@ -1,6 +1,7 @@
 package memory_test
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -290,4 +291,23 @@ func TestConsolidationStatus(t *testing.T) {
 	if got := get(); got.Waiting != 0 || got.Semantic != 1 || got.LastRun == nil || !got.LastRun.RanAt.Equal(noon) {
 		t.Errorf("after: %+v", got)
 	}
+}
+
+func TestConsolidateAll(t *testing.T) {
+	t.Parallel()
+	db := postgrestest.New(t)
+	addAgent(t, db, "a", "b", "idle")
+	c := open(db)
+	store(t, c, "a", "one")
+	store(t, c, "b", "two")
+	run := func(after time.Duration, want ...string) {
+		t.Helper()
+		done, err := memory.ConsolidateAll(t.Context(), db, noon.Add(after))
+		if got := slices.Sorted(maps.Keys(done)); err != nil || !slices.Equal(got, want) {
+			t.Errorf("after %v: consolidated %q, want %q, error %v", after, got, want, err)
+		}
+	}
+	run(0, "a", "b")
+	run(time.Minute)
+	run(24*time.Hour, "a", "b")
 }
