@@ -42,45 +42,35 @@ var boilerplateRoles = []string{"navigation", "menu", "menubar", "complementary"
 var keepWords = []string{"content", "article", "body", "entry", "main", "text", "story", "page"}
 
 // controls are elements for doing, not for reading.
-var controls = []string{"nav", "aside", "footer", "form", "button", "select", "input", "textarea", "label", "svg", "dialog"}
+var controls = []string{"nav", "aside", "button", "select", "input", "textarea", "svg", "dialog"}
 
-// prune cuts what is around the content. Nothing that holds two fifths of the
-// page's text or more is cut, whatever its name. strict also cuts by the words
-// that say it of short elements only.
+// prune cuts what is around the content. strict also cuts by the words that
+// say it of short elements only.
 func prune(body *html.Node, strict bool) {
-	total := textLength(body)
-	for _, n := range elements(body, func(n *html.Node) bool { return boilerplate(n, strict) }) {
-		if attached(n, body) && textLength(n)*10 < total*4 {
-			detach(n)
-		}
-	}
-	dropCalls(body)
-	for _, n := range elements(body, linkList) {
-		if attached(n, body) && textLength(n)*10 < total*4 {
-			detach(n)
-		}
-	}
+	m := measure(body)
+	m.cut(body, func(n *html.Node) bool { return m.boilerplate(n, strict) })
+	m = measure(body)
+	m.dropCalls(body)
+	m.cut(body, m.linkList)
 }
 
-func boilerplate(n *html.Node, strict bool) bool {
+func (m extents) boilerplate(n *html.Node, strict bool) bool {
 	switch {
 	case n.Data == "form":
-		return textLength(n) < 500 // some sites wrap the whole page in a form
-	case n.Data == "label", n.Data == "header":
-		return n.Data == "header" && !within(n.Parent, isArticle) && first(n, "h1") == nil
-	case n.Data == "footer":
-		return true
-	case slices.Contains(controls, n.Data):
+		return m[n].text < 500 // some sites wrap the whole page in a form
+	case n.Data == "header":
+		return !m[n].headline && !within(n.Parent, isArticle)
+	case n.Data == "footer", slices.Contains(controls, n.Data):
 		return true
 	case slices.Contains(boilerplateRoles, strings.ToLower(attr(n, "role"))):
 		return true
-	case n.Data == "html", n.Data == "body", n.Data == "main", n.Data == "article":
+	case n.Data == "body", n.Data == "main", n.Data == "article", n.Data == "label":
 		return false
 	}
 	name := attr(n, "class") + " " + attr(n, "id")
 	strong, weak := boilerplateName(name)
-	weak = weak || hasWord(name, linkedWords) && first(n, "a") != nil && first(n, "h1") == nil
-	return strong || strict && weak && textLength(n) < shortText
+	weak = weak || m[n].links > 0 && !m[n].headline && hasWord(name, linkedWords)
+	return strong || strict && weak && m[n].text < shortText
 }
 
 func hasWord(name string, words []string) bool {
@@ -131,16 +121,9 @@ func isArticle(n *html.Node) bool {
 
 // linkList finds lists of links that lead elsewhere: nearly all of the text is
 // inside links, and there are several.
-func linkList(n *html.Node) bool {
-	if n.Data != "ul" && n.Data != "ol" && n.Data != "div" && n.Data != "section" {
-		return false
-	}
-	links := elements(n, func(n *html.Node) bool { return n.Data == "a" })
-	if len(links) < 3 {
-		return false
-	}
-	length := textLength(n)
-	return length > 0 && linkLength(n)*100 > length*85
+func (m extents) linkList(n *html.Node) bool {
+	e := m[n]
+	return e.links >= 3 && e.text > 0 && e.linkText*100 > e.text*85 && isListElement(n)
 }
 
 // calls are the first words of lines that lead away from the text.
@@ -153,16 +136,14 @@ var calls = sync.OnceValue(func() *regexp.Regexp {
 
 // dropCalls cuts short lines that begin like one of calls, and after such a
 // heading the links that follow it.
-func dropCalls(body *html.Node) {
+func (m extents) dropCalls(body *html.Node) {
 	for _, n := range elements(body, func(n *html.Node) bool { return slices.Contains(callers, n.Data) }) {
-		text := textOf(n)
-		if len(text) > 600 || runes(text) > 160 || !calls().MatchString(text) {
+		if m[n].text > maxCall || !calls().MatchString(textOf(n)) {
 			continue
 		}
 		if isHeading(n) {
 			for next := n.NextSibling; next != nil && !isHeading(next); next = n.NextSibling {
-				length := textLength(next)
-				if length > 60 && linkLength(next)*2 < length {
+				if e := m[next]; e.text > 60 && e.linkText*2 < e.text {
 					break
 				}
 				detach(next)
@@ -171,6 +152,9 @@ func dropCalls(body *html.Node) {
 		detach(n)
 	}
 }
+
+// maxCall is the longest line that is taken for one, in characters.
+const maxCall = 160
 
 var callers = []string{"h2", "h3", "h4", "h5", "h6", "p", "strong", "b", "div", "span", "li"}
 

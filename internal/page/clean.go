@@ -28,7 +28,7 @@ func (d *Document) clean() {
 	}
 	d.dropComments()
 	d.HiddenChars = dropHidden(d.root, sheets)
-	for n := range d.root.Descendants() {
+	for n := range descendants(d.root) {
 		switch n.Type {
 		case html.TextNode:
 			n.Data = visible(n.Data)
@@ -41,7 +41,7 @@ func (d *Document) clean() {
 
 func (d *Document) dropComments() {
 	var comments []*html.Node
-	for n := range d.root.Descendants() {
+	for n := range descendants(d.root) {
 		if n.Type == html.CommentNode {
 			comments = append(comments, n)
 		}

@@ -161,7 +161,7 @@ func restoreHeadline(content *html.Node, title string) {
 func lead(headline, body *html.Node, content string) []*html.Node {
 	var found []*html.Node
 	passed := false
-	for n := range body.Descendants() {
+	for n := range descendants(body) {
 		passed = passed || n == headline
 		if !passed || n.Type != html.ElementNode || !isLeaf(n) || within(n, func(n *html.Node) bool { return n == headline }) {
 			continue

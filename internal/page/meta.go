@@ -134,7 +134,7 @@ func textOf(n *html.Node) string {
 		return ""
 	}
 	var b strings.Builder
-	for c := range n.Descendants() {
+	for c := range descendants(n) {
 		if c.Type == html.TextNode {
 			b.WriteString(c.Data)
 		}

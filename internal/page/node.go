@@ -1,6 +1,7 @@
 package page
 
 import (
+	"iter"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -40,12 +41,38 @@ func first(n *html.Node, tags ...string) *html.Node {
 	return find(n, func(n *html.Node) bool { return slices.Contains(tags, n.Data) })
 }
 
+// descendants are the nodes below root, in document order. It walks by
+// pointers: html.Node.Descendants nests an iterator in each level, which makes
+// every step of a deep document as costly as it is deep.
+func descendants(root *html.Node) iter.Seq[*html.Node] {
+	return func(yield func(*html.Node) bool) {
+		for n := root.FirstChild; n != nil; n = following(n, root) {
+			if !yield(n) {
+				return
+			}
+		}
+	}
+}
+
+// following is the node after n in document order, below root.
+func following(n, root *html.Node) *html.Node {
+	if n.FirstChild != nil {
+		return n.FirstChild
+	}
+	for ; n != nil && n != root; n = n.Parent {
+		if n.NextSibling != nil {
+			return n.NextSibling
+		}
+	}
+	return nil
+}
+
 // find is the first element, in document order, that satisfies want.
 func find(n *html.Node, want func(*html.Node) bool) *html.Node {
 	if n == nil {
 		return nil
 	}
-	for c := range n.Descendants() {
+	for c := range descendants(n) {
 		if c.Type == html.ElementNode && want(c) {
 			return c
 		}
@@ -56,7 +83,7 @@ func find(n *html.Node, want func(*html.Node) bool) *html.Node {
 // elements are the elements below n that satisfy want, in document order.
 func elements(n *html.Node, want func(*html.Node) bool) []*html.Node {
 	var found []*html.Node
-	for c := range n.Descendants() {
+	for c := range descendants(n) {
 		if c.Type == html.ElementNode && want(c) {
 			found = append(found, c)
 		}
@@ -85,7 +112,7 @@ func within(n *html.Node, want func(*html.Node) bool) bool {
 // one.
 func textLength(n *html.Node) int {
 	length, inWord := 0, false
-	for c := range n.Descendants() {
+	for c := range descendants(n) {
 		if c.Type != html.TextNode {
 			continue
 		}

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"context"
 	"fmt"
 	"regexp"
 	"strings"
@@ -61,9 +62,23 @@ func selectorProblem(text string, err error) string {
 	return "it is not a CSS selector"
 }
 
-// Find gives the elements that a selector matches, in document order.
-func (d *Document) Find(s Selector) []*html.Node {
-	return elements(d.root, s.group.Match)
+// Find gives the elements that a selector matches, in document order. A
+// selector may cost the square of a document's size; it is given up when the
+// context ends.
+func (d *Document) Find(ctx context.Context, s Selector) []*html.Node {
+	var found []*html.Node
+	for n := range descendants(d.root) {
+		if n.Type != html.ElementNode {
+			continue
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		if s.group.Match(n) {
+			found = append(found, n)
+		}
+	}
+	return found
 }
 
 // Element is a part of a document as data. Text is the element's own; the text

@@ -17,7 +17,7 @@ func find(t *testing.T, d *page.Document, selector string) []string {
 		t.Fatalf("%s: %v", selector, err)
 	}
 	texts := []string{}
-	for _, n := range d.Find(s) {
+	for _, n := range d.Find(t.Context(), s) {
 		text := page.Text(n)
 		if s.Attribute != "" {
 			text, _ = page.Attribute(n, s.Attribute)
@@ -83,7 +83,7 @@ func TestSuggest(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			if got := parse(t, c.html).Suggest(c.selector); !strings.Contains(got, c.want) {
+			if got := parse(t, c.html).Suggest(t.Context(), c.selector); !strings.Contains(got, c.want) {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})
@@ -116,7 +116,7 @@ func TestElementOf(t *testing.T) {
 	budget := 3
 	want := page.Element{Tag: "ul", Attributes: map[string]string{"class": "l"}, Cut: true,
 		Children: []page.Element{{Tag: "li", Text: "a tail", Children: []page.Element{{Tag: "b", Text: "bold"}}}}}
-	if diff := cmp.Diff(want, page.ElementOf(d.Find(s)[0], &budget)); diff != "" {
+	if diff := cmp.Diff(want, page.ElementOf(d.Find(t.Context(), s)[0], &budget)); diff != "" {
 		t.Errorf("element (-want +got):\n%s", diff)
 	}
 }

@@ -2,6 +2,7 @@ package page
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"regexp"
@@ -14,9 +15,9 @@ import (
 // Suggest says what a document has where a selector found nothing: the longest
 // end of the selector that does match, names that resemble those asked for, or
 // that the page is built by scripts.
-func (d *Document) Suggest(selector string) string {
+func (d *Document) Suggest(ctx context.Context, selector string) string {
 	selector = pseudoElement.ReplaceAllString(selector, "")
-	if hint := d.shorter(selector); hint != "" {
+	if hint := d.shorter(ctx, selector); hint != "" {
 		return hint
 	}
 	if similar := d.similar(selector); len(similar) > 0 {
@@ -31,7 +32,7 @@ func (d *Document) Suggest(selector string) string {
 var combinator = regexp.MustCompile(`\s*[>+~]\s*|\s+`)
 
 // shorter drops steps from the beginning of a selector until it matches.
-func (d *Document) shorter(selector string) string {
+func (d *Document) shorter(ctx context.Context, selector string) string {
 	for {
 		at := combinator.FindStringIndex(strings.TrimSpace(selector))
 		if at == nil {
@@ -42,7 +43,7 @@ func (d *Document) shorter(selector string) string {
 		if err != nil {
 			return ""
 		}
-		if n := len(d.Find(s)); n > 0 {
+		if n := len(d.Find(ctx, s)); n > 0 {
 			return fmt.Sprintf("%s alone matches %d", line(selector), n)
 		}
 	}
@@ -54,7 +55,7 @@ var selectorName = regexp.MustCompile(`[.#]?[a-zA-Z_][\w-]{2,}`)
 func (d *Document) similar(selector string) []string {
 	wanted := selectorName.FindAllString(strings.ToLower(selector), 20)
 	counts := map[string]int{}
-	for n := range d.root.Descendants() {
+	for n := range descendants(d.root) {
 		if n.Type != html.ElementNode {
 			continue
 		}
@@ -91,7 +92,7 @@ func resembles(name string, wanted []string) bool {
 // census lists the commonest elements.
 func (d *Document) census() string {
 	counts := map[string]int{}
-	for n := range d.Body().Descendants() {
+	for n := range descendants(d.Body()) {
 		if n.Type == html.ElementNode && len(counts) < 1000 {
 			counts[line(n.Data)]++
 		}

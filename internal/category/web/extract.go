@@ -85,13 +85,17 @@ func (w web) extract(ctx context.Context, who caller.Caller, a extractArgs) (ext
 		err = r.pointed(f, a)
 		return r, err
 	}
-	d, err := document(f, k)
-	if err != nil {
+	if err := inTime(ctx, func() error {
+		d, err := document(f, k)
+		if err != nil {
+			return err
+		}
+		r.Title = oneLine(d.Meta.Title, maxTitle)
+		return r.selected(ctx, d, a)
+	}); err != nil {
 		return extractResult{}, err
 	}
-	r.Title = oneLine(d.Meta.Title, maxTitle)
-	err = r.selected(d, a)
-	return r, err
+	return r, nil
 }
 
 // document reads a page for its elements.
@@ -132,19 +136,19 @@ func (r *extractResult) pointed(f fetched, a extractArgs) error {
 }
 
 // selected finds elements in HTML or XML.
-func (r *extractResult) selected(d *page.Document, a extractArgs) error {
+func (r *extractResult) selected(ctx context.Context, d *page.Document, a extractArgs) error {
 	s, err := page.ParseSelector(a.Selector)
 	if err != nil {
 		return fault.Invalid("selector", "selector cannot be used: %s", err)
 	}
-	nodes := d.Find(s)
+	nodes := d.Find(ctx, s)
 	if a.Format == "table" {
 		if nodes, err = tablesOf(nodes, a.Selector); err != nil {
 			return err
 		}
 	}
 	if len(nodes) == 0 {
-		return fault.New("no_match", "no element matches %s; %s", oneLine(a.Selector, 200), page.Neutralize(d.Suggest(a.Selector)))
+		return fault.New("no_match", "no element matches %s; %s", oneLine(a.Selector, 200), page.Neutralize(d.Suggest(ctx, a.Selector)))
 	}
 	if a.Offset >= len(nodes) {
 		return fault.Invalid("offset", "offset must be below %d, the number of matches", len(nodes))

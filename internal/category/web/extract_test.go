@@ -1,12 +1,15 @@
 package web_test
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"pawgate/internal/tool"
 	"pawgate/internal/tool/tooltest"
 )
 
@@ -186,4 +189,19 @@ func TestExtractNeutralises(t *testing.T) {
 	}
 	check(map[string]any{"url": "http://trap.example/json", "selector": "/a"})
 	check(map[string]any{"url": "http://trap.example/none", "selector": ".gate-untr"})
+}
+
+// TestExtractInTime: a selector that costs too much ends at the deadline.
+func TestExtractInTime(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.page("wide.example/x", "text/html", strings.Repeat("<i></i>", 500_000))
+	b.extract(t, map[string]any{"url": "http://wide.example/x", "selector": "i", "limit": 1, "attributes": []string{"x"}})
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	start := time.Now()
+	out := tool.Assemble(b.cat).Call(ctx, tooltest.Who("a"), "web_extract", []byte(`{"url":"http://wide.example/x","selector":"b ~ u ~ i"}`))
+	if out.Fault == nil || out.Fault.Reason != "deadline_exceeded" || time.Since(start) > 5*time.Second {
+		t.Errorf("after %s: %+v", time.Since(start), out)
+	}
 }

@@ -57,8 +57,11 @@ func (w web) fetch(ctx context.Context, who caller.Caller, a fetchArgs) (fetchRe
 		return fetchResult{}, err
 	}
 	r := fetchResult{URL: f.URL, ContentType: oneLine(f.ContentType, 200), Cached: f.cached, FetchedAt: f.FetchedAt, CheckedAt: f.CheckedAt}
-	text, err := r.read(ctx, f, a)
-	if err != nil {
+	var text string
+	if err := inTime(ctx, func() (err error) {
+		text, err = r.read(ctx, f, a)
+		return err
+	}); err != nil {
 		return fetchResult{}, err
 	}
 	if f.Truncated {

@@ -112,7 +112,7 @@ func (w web) request(ctx context.Context, u *url.URL, own *copied) (*safehttp.Re
 
 // take turns an answer into a page and keeps it.
 func (w web) take(ctx context.Context, who caller.Caller, u *url.URL, own *copied, r *safehttp.Response) (fetched, error) {
-	now, key := w.now(), cacheKey(usePage, u)
+	now, key := w.now().UTC().Truncate(time.Millisecond), cacheKey(usePage, u)
 	if r.Status == http.StatusNotModified && own != nil {
 		own.CheckedAt = now
 		return fetched{*own, u, true}, w.confirm(ctx, who, key, now)
