@@ -201,7 +201,7 @@ func fill(b *testing.B, db *pgxpool.Pool, n int) {
 		}
 	}
 	run(`alter table memories disable trigger user; drop index memory_terms_by_weight, memory_terms_sample`)
-	columns := []string{"agent_id", "id", "content", "digest", "terms", "weights", "terms_version"}
+	columns := []string{"agent_id", "id", "content", "digest", "terms", "weights", "terms_version", "created_at"}
 	start := time.Now()
 	_, err := db.CopyFrom(b.Context(), pgx.Identifier{"memories"}, columns, pgx.CopyFromSlice(n+n/10, func(i int) ([]any, error) {
 		agent := "bench"
@@ -210,7 +210,7 @@ func fill(b *testing.B, db *pgxpool.Pool, n int) {
 		}
 		content := noteOf(i)
 		terms, weights := memory.IndexOf(agent, content)
-		return []any{agent, fmt.Sprintf("m_%d", i), content, memory.Digest(content), terms, weights, 1}, nil
+		return []any{agent, fmt.Sprintf("m_%d", i), content, memory.Digest(content), terms, weights, 1, start.Add(-time.Duration(n+n/10-i) * time.Minute)}, nil
 	}))
 	if err != nil {
 		b.Fatal(err)
