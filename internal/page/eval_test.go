@@ -99,9 +99,9 @@ func readabilityText(text string, u *url.URL) string {
 }
 
 type score struct {
-	precision, recall        float64
-	n                        int
-	sumP, sumR, sumF1, worst float64
+	precision, recall float64
+	n                 int
+	sumP, sumR, sumF1 float64
 }
 
 func (s score) f1() float64 {

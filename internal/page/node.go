@@ -26,16 +26,6 @@ func hasAttr(n *html.Node, name string) bool {
 	return slices.ContainsFunc(n.Attr, func(a html.Attribute) bool { return a.Key == name })
 }
 
-func setAttr(n *html.Node, name, value string) {
-	for i, a := range n.Attr {
-		if a.Key == name {
-			n.Attr[i].Val = value
-			return
-		}
-	}
-	n.Attr = append(n.Attr, html.Attribute{Key: name, Val: value})
-}
-
 // first is the first element with one of the tags, in document order.
 func first(n *html.Node, tags ...string) *html.Node {
 	return find(n, func(n *html.Node) bool { return slices.Contains(tags, n.Data) })

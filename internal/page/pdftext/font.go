@@ -75,7 +75,7 @@ func predefined(cmap string) string {
 
 func (f *font) decode(raw string) string {
 	switch {
-	case f.toUnicode != nil && len(f.toUnicode) > 0:
+	case len(f.toUnicode) > 0:
 		return f.mapped(raw)
 	case f.utf16:
 		return decodeUTF16([]byte(raw))
