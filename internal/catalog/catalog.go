@@ -43,7 +43,11 @@ func (e *Entry) Schema() *tool.Schema { return e.schema() }
 type Catalog struct {
 	entries []*Entry
 	byName  map[string]*Entry
+	size    int
 }
+
+// Size is how many bytes the whole list takes, with the commas.
+func (c *Catalog) Size() int { return c.size }
 
 // File is the form of a generated file.
 type File struct {
@@ -108,6 +112,7 @@ func (c *Catalog) add(content []byte) error {
 		}
 		c.byName[entry.Name] = entry
 		c.entries = append(c.entries, entry)
+		c.size += len(entry.Public) + 1
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
 
 	"gopkg.in/yaml.v3"
 
@@ -180,6 +181,12 @@ func TestSchemas(t *testing.T) {
 		}
 		if len(public.Description) > 2048 {
 			t.Errorf("%s: Claude Code cuts a description at 2 KB", e.Name)
+		}
+		if strings.Contains(string(e.Public), `"outputSchema"`) {
+			t.Errorf("%s: E46 an output schema that one client dislikes loses it every tool", e.Name)
+		}
+		if hidden := strings.IndexFunc(string(e.Public), func(r rune) bool { return r < ' ' || unicode.In(r, unicode.Cf, unicode.Co) }); hidden >= 0 {
+			t.Errorf("%s: AUTH-17 an invisible character in its definition, at byte %d", e.Name, hidden)
 		}
 		if len(public.Annotations) != 4 {
 			t.Errorf("%s: all four hints must be sent, their defaults differ between clients", e.Name)

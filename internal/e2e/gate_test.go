@@ -28,7 +28,9 @@ func twoProcesses(t *testing.T) (url string, clients [2]*client) {
 // with the next call everywhere.
 func TestGateProcesses(t *testing.T) {
 	url, clients := twoProcesses(t)
-	set := func(sql string, args ...any) { query[int](t, url, "with x as ("+sql+" returning 1) select count(*)::int from x", args...) }
+	set := func(sql string, args ...any) {
+		query[int](t, url, "with x as ("+sql+" returning 1) select count(*)::int from x", args...)
+	}
 	everywhere := func(calls int, tool string, arguments any) (ok, faults map[string]int) {
 		ok, faults = map[string]int{}, map[string]int{}
 		var mu sync.Mutex

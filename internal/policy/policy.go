@@ -167,25 +167,47 @@ func stopped(s Snapshot) Decision {
 	return d
 }
 
-// Listed applies steps 5 to 9: exactly the tools that pass are shown by
-// tools/list.
-func Listed(s Snapshot, t Tool) Decision {
+// Lists reports whether tools/list shows a tool: whether it passes steps 5 to 9.
+func Lists(s Snapshot, t *Tool) bool {
+	step, _ := place(&s, t)
+	return step == 0
+}
+
+// place is the step of 5 to 9 that refuses a tool, or none, and the pattern
+// that decided.
+func place(s *Snapshot, t *Tool) (Step, string) {
 	if pattern, ok := match(s.Agent.Denied, t.Name); ok {
-		return refused(StepDenied, "denied", "denied_tools of agent %s has %q", s.Agent.ID, pattern)
+		return StepDenied, pattern
 	}
 	pattern, ok := match(s.Agent.Allowed, t.Name)
-	if !ok {
-		return refused(StepAllowed, "not_allowed", "allowed_tools of agent %s has no pattern for %s", s.Agent.ID, t.Name)
+	switch {
+	case !ok:
+		return StepAllowed, ""
+	case !s.Caller.Allows(t.Category, t.Action()), t.Scope != "" && !s.Caller.HasScope(t.Scope) && !s.Caller.Operator(): // an operator may whatever an approver may
+		return StepScope, pattern
+	case !covered(s.Edition, t.Edition):
+		return StepEdition, pattern
 	}
-	if !s.Caller.Allows(t.Category, t.Action()) {
-		return refused(StepScope, "scope", "credential %s lacks the scope %s:%s", s.Caller.Credential, t.Category, t.Action())
-	}
-	if t.Scope != "" && !s.Caller.HasScope(t.Scope) && !s.Caller.Operator() { // an operator may whatever an approver may
-		return refused(StepScope, "scope", "credential %s lacks the scope %s", s.Caller.Credential, t.Scope)
-	}
-	if !covered(s.Edition, t.Edition) {
-		d := refused(StepEdition, "edition", "%s is in the %s edition, the licence is for %s", t.Name, t.Edition, cmp.Or(s.Edition, tool.Community))
-		d.Fault = fault.New(fault.Edition, "%s is in the %s edition; this installation has a licence for %s", t.Name, t.Edition, cmp.Or(s.Edition, tool.Community))
+	return 0, pattern
+}
+
+// Listed is place in words.
+func Listed(s Snapshot, t Tool) Decision {
+	step, pattern := place(&s, &t)
+	switch step {
+	case StepDenied:
+		return refused(step, "denied", "denied_tools of agent %s has %q", s.Agent.ID, pattern)
+	case StepAllowed:
+		return refused(step, "not_allowed", "allowed_tools of agent %s has no pattern for %s", s.Agent.ID, t.Name)
+	case StepScope:
+		if s.Caller.Allows(t.Category, t.Action()) {
+			return refused(step, "scope", "credential %s lacks the scope %s", s.Caller.Credential, t.Scope)
+		}
+		return refused(step, "scope", "credential %s lacks the scope %s:%s", s.Caller.Credential, t.Category, t.Action())
+	case StepEdition:
+		paid := cmp.Or(s.Edition, tool.Community)
+		d := refused(step, "edition", "%s is in the %s edition, the licence is for %s", t.Name, t.Edition, paid)
+		d.Fault = fault.New(fault.Edition, "%s is in the %s edition; this installation has a licence for %s", t.Name, t.Edition, paid)
 		return d
 	}
 	return Decision{Allowed: true, Rule: fmt.Sprintf("allowed_tools of agent %s has %q", s.Agent.ID, pattern)}

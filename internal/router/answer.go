@@ -91,6 +91,23 @@ func answerOf(out tool.Outcome) answer {
 	return answer{result: withStatus("ok", out.OK)}
 }
 
+// maxAnswer is the largest answer of a tool, in bytes as it is sent: Lambda
+// carries 6 MB, and an event's body is escaped once more, which at worst doubles
+// it.
+const maxAnswer = 3 << 20
+
+// fitting is the answer, or what is said instead of one that is too large.
+func (a answer) fitting(name string) answer {
+	if a.rpc != nil || 2*len(a.result) < maxAnswer && len(a.content()) <= maxAnswer {
+		return a
+	}
+	if n := len(a.content()); n > maxAnswer {
+		return answerOf(tool.Outcome{Fault: fault.New(fault.TooLarge,
+			"%s ran, but its answer has %d bytes and at most %d can be sent; ask for less", name, n, maxAnswer)})
+	}
+	return a
+}
+
 // withStatus puts the status member first in an encoded object.
 func withStatus(status string, object []byte) []byte {
 	object = bytes.TrimSpace(object)

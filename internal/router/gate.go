@@ -1,7 +1,6 @@
 package router
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"net/http"
@@ -53,17 +52,17 @@ func (c *call) status(modern int) int {
 
 // listedTools joins the public forms of the tools this caller may call.
 func (r *Router) listedTools(s policy.Snapshot) []byte {
-	var out bytes.Buffer
+	out := make([]byte, 0, r.Catalog.Size())
 	for _, e := range r.Catalog.All() {
-		if !policy.Listed(s, e.Tool).Allowed {
+		if !policy.Lists(s, &e.Tool) {
 			continue
 		}
-		if out.Len() > 0 {
-			out.WriteByte(',')
+		if len(out) > 0 {
+			out = append(out, ',')
 		}
-		out.Write(e.Public)
+		out = append(out, e.Public...)
 	}
-	return out.Bytes()
+	return out
 }
 
 // serveCall is the gate, in DESIGN's order: one decision, then dispatch, then
@@ -140,7 +139,7 @@ func (r *Router) settle(ctx context.Context, c *call, reserved reservation, out 
 	if err := r.audit.keep(ctx, record); err != nil {
 		return r.unrecorded(c, err, c.entry.Hints.ReadOnly || out.OK == nil)
 	}
-	return answerOf(out)
+	return answerOf(out).fitting(c.entry.Name)
 }
 
 // redacted hides known forms of secrets before anything leaves or is kept.
