@@ -182,7 +182,7 @@ func TestFillsTheTable(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			source := "package memory\n\nfunc New() tool.Category {\n\tm := memory{}\n\treturn tool.Category{Tools: []tool.Tool" + c.rows + "}\n}\n"
+			source := "package memory\n\nfunc With() tool.Category {\n\tm := memory{}\n\treturn tool.Category{Tools: []tool.Tool" + c.rows + "}\n}\n"
 			p, err := parsePackage(t.TempDir(), "memory", []byte(source))
 			if err != nil {
 				t.Fatal(err)
@@ -203,9 +203,10 @@ func TestFillsTheTable(t *testing.T) {
 func TestNoTable(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, source, want string }{
-		{"no_new", "package x\n", "no func New"},
-		{"no_list", "package x\nfunc New() C { return C{} }\n", "holds no []tool.Tool"},
-		{"two_lists", "package x\nfunc New() C { m := x{}; return f([]tool.Tool{}, []tool.Tool{}) }\n", "holds no []tool.Tool"},
+		{"no_table", "package x\n", "must hold the table in one []tool.Tool"},
+		{"no_list", "package x\nfunc New() C { return C{} }\n", "must hold the table in one"},
+		{"two_lists", "package x\nfunc New() C { m := x{}; return f([]tool.Tool{}, []tool.Tool{}) }\n", "must hold the table in one"},
+		{"two_functions", "package x\nvar x = []tool.Tool{}\nfunc A() { f([]tool.Tool{}) }\nfunc B() { f([]tool.Tool{}) }\n", "must hold the table in one"},
 		{"no_state", "package x\nfunc New() C { return C{Tools: []tool.Tool{tool.Read(\"a\", \"A.\", a)}} }\n", "makes no value with the handlers"},
 		{"broken", "package x\nfunc New(", "read the category's table"},
 	} {

@@ -18,7 +18,7 @@ type pkg struct {
 	source   []byte // of the file with the table
 	rows     *ast.CompositeLit
 	set      *token.FileSet
-	variable string // what New calls the category, as in m.search
+	variable string // what the table calls the category, as in m.search
 	receiver string // of its handlers, as in "m memory"
 	taken    map[string]bool
 }
@@ -31,16 +31,13 @@ func parsePackage(dir, category string, source []byte) (pkg, error) {
 	if err != nil {
 		return pkg{}, fmt.Errorf("read the category's table: %w", err)
 	}
-	open := function(file, "New")
-	if open == nil {
-		return pkg{}, usagef("internal/category/%s/%s.go has no func New with a table of tools", category, category)
-	}
-	if p.rows = table(open); p.rows == nil {
-		return pkg{}, usagef("func New of category %s holds no []tool.Tool{…}; add the row where its table is by hand", category)
+	var home *ast.FuncDecl
+	if home, p.rows = table(file); p.rows == nil {
+		return pkg{}, usagef("internal/category/%s/%s.go must hold the table in one []tool.Tool{…}; as it is, add the row by hand", category, category)
 	}
 	var typ string
-	if p.variable, typ = state(open, p.rows); typ == "" {
-		return pkg{}, usagef("func New of category %s makes no value with the handlers, as in: m := %s{db: db}", category, category)
+	if p.variable, typ = state(home, p.rows); typ == "" {
+		return pkg{}, usagef("func %s of category %s makes no value with the handlers, as in: m := %s{db: db}", home.Name.Name, category, category)
 	}
 	paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {
@@ -59,30 +56,28 @@ func parsePackage(dir, category string, source []byte) (pkg, error) {
 	return p, nil
 }
 
-func function(file *ast.File, name string) *ast.FuncDecl {
+// table is the only []tool.Tool{…} of a file with the function around it, most
+// often New.
+func table(file *ast.File) (home *ast.FuncDecl, rows *ast.CompositeLit) {
+	found := 0
 	for _, d := range file.Decls {
-		if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil && f.Name.Name == name && f.Body != nil {
-			return f
+		f, ok := d.(*ast.FuncDecl)
+		if !ok {
+			continue
 		}
-	}
-	return nil
-}
-
-// table is the only []tool.Tool of the function, or nil.
-func table(f *ast.FuncDecl) *ast.CompositeLit {
-	var found []*ast.CompositeLit
-	ast.Inspect(f.Body, func(n ast.Node) bool {
-		if lit, ok := n.(*ast.CompositeLit); ok {
-			if list, ok := lit.Type.(*ast.ArrayType); ok && selects(list.Elt, "tool", "Tool") {
-				found = append(found, lit)
+		ast.Inspect(f, func(n ast.Node) bool {
+			if lit, ok := n.(*ast.CompositeLit); ok {
+				if list, ok := lit.Type.(*ast.ArrayType); ok && selects(list.Elt, "tool", "Tool") {
+					home, rows, found = f, lit, found+1
+				}
 			}
-		}
-		return true
-	})
-	if len(found) != 1 {
-		return nil
+			return true
+		})
 	}
-	return found[0]
+	if found != 1 {
+		return nil, nil
+	}
+	return home, rows
 }
 
 // selects reports whether an expression is x.name.
@@ -95,9 +90,9 @@ func selects(e ast.Expr, x, name string) bool {
 	return ok && id.Name == x
 }
 
-// state finds the value whose methods are the handlers: its variable in New
-// and its type.
-func state(open *ast.FuncDecl, rows *ast.CompositeLit) (variable, typ string) {
+// state finds the value whose methods are the handlers: its variable in the
+// table's function, and its type.
+func state(home *ast.FuncDecl, rows *ast.CompositeLit) (variable, typ string) {
 	used := ""
 	for _, row := range rows.Elts {
 		if call, ok := row.(*ast.CallExpr); ok && len(call.Args) > 2 {
@@ -108,7 +103,7 @@ func state(open *ast.FuncDecl, rows *ast.CompositeLit) (variable, typ string) {
 			}
 		}
 	}
-	for _, statement := range open.Body.List {
+	for _, statement := range home.Body.List {
 		assign, ok := statement.(*ast.AssignStmt)
 		if !ok || len(assign.Lhs) != 1 || len(assign.Rhs) != 1 {
 			continue
