@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"pawgate/internal/category/memory"
-	"pawgate/internal/category/memory/embed"
+	"pawgate/internal/client/embed"
 	"pawgate/internal/postgres/postgrestest"
 	"pawgate/internal/tool"
 	"pawgate/internal/tool/tooltest"

@@ -4,12 +4,11 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
-	"pawgate/internal/category/memory/embed"
+	"pawgate/internal/client/embed"
 	"pawgate/internal/postgres"
 )
 
@@ -37,18 +36,17 @@ const (
 const nearest = 120
 
 // meanings are the memories that mean most nearly what a query does, and how
-// nearly, between 0 and 1. Without an embedder, or when it does not answer in
-// time, there are none.
-func (m memory) meanings(ctx context.Context, agent, query string, f filterArgs) (map[int32]float64, error) {
+// nearly, between 0 and 1. Without an embedder there are none; asked says
+// whether it has one that answered in time.
+func (m memory) meanings(ctx context.Context, agent, query string, f filterArgs) (near map[int32]float64, asked bool, err error) {
 	if m.embedder == nil {
-		return nil, nil
+		return nil, true, nil
 	}
 	asking, cancel := context.WithTimeout(ctx, searchEmbedTimeout)
 	defer cancel()
 	vectors, err := m.embedder.Embed(asking, []string{query})
 	if err != nil {
-		slog.WarnContext(ctx, "search by words alone", "error", err)
-		return nil, ctx.Err()
+		return nil, false, ctx.Err()
 	}
 	args := f.named(agent)
 	args["model"], args["code"], args["limit"], args["now"] = m.embedder.Model(), embed.Code(vectors[0]), nearest, m.now()
@@ -57,13 +55,13 @@ func (m memory) meanings(ctx context.Context, agent, query string, f filterArgs)
 		Vector []float32
 	}](ctx, m.db, meaningSQL, args)
 	if err != nil {
-		return nil, fmt.Errorf("read vectors: %w", err)
+		return nil, true, fmt.Errorf("read vectors: %w", err)
 	}
 	all := make(map[int32]float64, len(rows))
 	for _, r := range rows {
 		all[r.Memory] = meaning(embed.Cosine(vectors[0], r.Vector))
 	}
-	return all, nil
+	return all, true, nil
 }
 
 // meaning is how much a cosine says: what two unrelated texts have in common
@@ -72,19 +70,16 @@ func meaning(cosine float64) float64 {
 	return max(0, cosine-unrelated) / (1 - unrelated)
 }
 
-// remember gives a kept memory its vector, if it can be had now.
+// remember gives a kept memory its vector, if it can be had now. If not, that
+// is no error of the call: the memory is kept, and Backfill finds it.
 func (m memory) remember(ctx context.Context, agent, id, text string) {
 	if m.embedder == nil {
 		return
 	}
 	asking, cancel := context.WithTimeout(ctx, storeEmbedTimeout)
 	defer cancel()
-	vectors, err := m.embedder.Embed(asking, []string{text})
-	if err == nil {
-		err = m.keepVector(ctx, agent, id, vectors[0])
-	}
-	if err != nil {
-		slog.WarnContext(ctx, "memory without a vector until the next backfill", "memory", id, "error", err)
+	if vectors, err := m.embedder.Embed(asking, []string{text}); err == nil {
+		_ = m.keepVector(ctx, agent, id, vectors[0])
 	}
 }
 

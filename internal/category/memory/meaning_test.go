@@ -103,8 +103,12 @@ func TestHybrid(t *testing.T) {
 	t.Run("a server that is away costs nothing but meaning", func(t *testing.T) {
 		away := memory.NewHybrid(db, clock, topics{model: "m2", err: errors.New("away")})
 		store(t, away, "a", "rain in the morning")
-		if got := contents(t, away, "a", "rain"); len(got) != 1 {
-			t.Errorf("found %q", got)
+		got := search(t, away, "a", "rain")
+		if len(got.Memories) != 1 || !got.WordsOnly {
+			t.Errorf("got %+v", got)
+		}
+		if search(t, c, "a", "rain").WordsOnly {
+			t.Error("words only, though the embedder answers")
 		}
 	})
 }

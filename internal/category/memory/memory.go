@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"pawgate/internal/caller"
-	"pawgate/internal/category/memory/embed"
+	"pawgate/internal/client/embed"
 	"pawgate/internal/postgres"
 	"pawgate/internal/tool"
 )

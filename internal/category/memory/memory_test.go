@@ -38,8 +38,9 @@ type stored struct {
 }
 
 type results struct {
-	Memories []memoryFound
-	Order    string
+	Memories  []memoryFound
+	Order     string
+	WordsOnly bool `json:"words_only"`
 }
 
 type memoryFound struct {

@@ -58,6 +58,9 @@ type searchResult struct {
 	Memories []found `json:"memories"`
 	// Order is "relevance", or "latest" when the query has nothing to look for.
 	Order string `json:"order"`
+	// WordsOnly says that the embedder did not answer in time, so that what
+	// says the same in other words may be missing.
+	WordsOnly bool `json:"words_only,omitzero"`
 }
 
 // found is a memory in a list.
@@ -86,7 +89,7 @@ func (m memory) search(ctx context.Context, who caller.Caller, a searchArgs) (se
 	if err := m.expand(ctx, who.Agent, a.Query, needs); err != nil {
 		return searchResult{}, err
 	}
-	meanings, err := m.meanings(ctx, who.Agent, a.Query, a.filterArgs)
+	meanings, asked, err := m.meanings(ctx, who.Agent, a.Query, a.filterArgs)
 	if err != nil {
 		return searchResult{}, err
 	}
@@ -95,7 +98,7 @@ func (m memory) search(ctx context.Context, who caller.Caller, a searchArgs) (se
 		return searchResult{}, err
 	}
 	list, err := m.show(ctx, who.Agent, ranked[:min(limit, len(ranked))], a.Explain)
-	return searchResult{Memories: list, Order: "relevance"}, err
+	return searchResult{Memories: list, Order: "relevance", WordsOnly: !asked}, err
 }
 
 // rank finds the numbers of the memories that meet some of the needs or mean

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"pawgate/internal/category/memory/embed"
+	"pawgate/internal/client/embed"
 )
 
 func serve(t *testing.T, answer http.HandlerFunc) *embed.Client {
