@@ -202,7 +202,9 @@ func TestEvents(t *testing.T) {
 				id := name + "/" + strings.TrimSuffix(filepath.Base(file), ".json")
 				answer := string(e.invoke(t, sampleEvent(t, id)))
 				part, ok := want[id]
-				if !ok {
+				if !ok && name == "admin" {
+					part = `{"result":`
+				} else if !ok {
 					part = `{"ok":`
 				}
 				if !strings.Contains(answer, part) {
