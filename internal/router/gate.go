@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"time"
 
 	"pawgate/internal/catalog"
@@ -137,7 +138,7 @@ func (r *Router) settle(ctx context.Context, c *call, reserved reservation, out 
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), auditTimeout)
 	defer cancel()
 	if err := r.audit.keep(ctx, record); err != nil {
-		return r.unrecorded(c, err, c.entry.Hints.ReadOnly || out.OK == nil)
+		return r.unrecorded(c, err, c.entry.Hints.ReadOnly || untouched(out))
 	}
 	return answerOf(out).fitting(c.entry.Name)
 }
@@ -166,6 +167,16 @@ func (r *Router) unrecorded(c *call, cause error, harmless bool) answer {
 	}
 	return answerOf(tool.Outcome{Fault: fault.Retry(fault.OutcomeUnknown, 2*time.Second,
 		"the call ran but could not be recorded, so its result is withheld; look whether the change was made before you repeat it")})
+}
+
+// untouched reports whether the outcome of a write says for certain that it did
+// nothing. Whatever is not listed may have been done, or half of it.
+func untouched(out tool.Outcome) bool {
+	if out.Invalid != nil {
+		return true
+	}
+	return out.Fault != nil && slices.Contains([]fault.Reason{fault.Unavailable, fault.SidecarUnreachable, fault.NotConfigured,
+		fault.NotFound, fault.Conflict, fault.Denied}, out.Fault.Reason)
 }
 
 // refuseNotification: a tools/call without an id could never be answered, so
