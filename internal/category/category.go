@@ -12,6 +12,7 @@ import (
 	"pawgate/internal/category/llamafile"
 	"pawgate/internal/category/memory"
 	"pawgate/internal/category/model"
+	"pawgate/internal/category/odoo"
 	"pawgate/internal/client/hub"
 	"pawgate/internal/client/llama"
 	"pawgate/internal/postgres"
@@ -35,6 +36,7 @@ type Deps struct {
 	Models    *llama.Host
 	Downloads *hub.Downloads
 	Inference inference.Settings
+	Odoo      odoo.Settings
 }
 
 // Row is one category. New does no I/O.
@@ -50,6 +52,7 @@ func Rows() []Row {
 		{"memory", Function, shared(memory.New)},
 		{"agent", Function, shared(agent.New)},
 		{"control", Function, shared(control.New)},
+		{"odoo", Function, func(d Deps) tool.Category { return odoo.New(d.DB, d.Odoo, d.Now) }},
 		{"model", Sidecar, func(d Deps) tool.Category { return model.New(d.Models, d.Downloads, d.Now) }},
 		{"inference", Sidecar, func(d Deps) tool.Category { return inference.New(d.DB, d.Models, d.Inference, d.Now) }},
 		{"llamafile", Sidecar, func(d Deps) tool.Category { return llamafile.New(d.Models) }},

@@ -19,6 +19,7 @@ import (
 	"pawgate/internal/catalog"
 	"pawgate/internal/category"
 	"pawgate/internal/category/inference"
+	"pawgate/internal/category/odoo"
 	"pawgate/internal/client/hub"
 	"pawgate/internal/client/llama"
 	"pawgate/internal/operator"
@@ -37,6 +38,7 @@ type Settings struct {
 	Models    llama.Config
 	Hub       hub.Config
 	Inference inference.Settings
+	Odoo      odoo.Settings
 }
 
 // localConns is how many connections serve may hold.
