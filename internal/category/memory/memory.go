@@ -6,11 +6,14 @@
 // twice. What is invalidated or quarantined is kept for the record and found
 // by no tool.
 //
-// Search works by words, and by meaning too where an embedder is configured. It runs without any extension of PostgreSQL: package
-// terms takes texts apart, an inverted index in plain tables holds the terms,
-// rank.go puts the candidates in order and says by which weights. How much a
-// search reads is bounded by constants (search.go), not by the number of
-// memories.
+// Search works by words, and by meaning too where an embedder is configured.
+// It needs no extension of PostgreSQL: package terms takes texts apart, an
+// inverted index in plain tables holds the terms, rank.go puts the candidates
+// in order and says by which weights. How much a search by words reads is
+// bounded by constants (search.go), not by the number of memories.
+//
+// An agent's memories are shared with nobody: no tool, argument or grant
+// shows them to another.
 package memory
 
 import (
