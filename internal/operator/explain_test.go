@@ -48,7 +48,7 @@ func TestAgentExplain_steps(t *testing.T) {
 		{"rule_not_met", `rules`, `{"tool":"memory_search","arguments":{"query":"a"}}`, "", nil, "rules", "passes none matches", ""},
 		{"rule_without_arguments", `rules`, `{"tool":"memory_search"}`, "", nil, "arguments", "passes were not given", "give them to have those rules weighed"},
 		{"rule_asks", `rules`, `{"tool":"memory_store","arguments":{"query":"a"}}`, "approval_required", []string{"agent rules bot --remove 2"},
-			"approval", "asks rule 2 asks for an approval", "the call itself asks"},
+			"approval", "asks rule 2: a person must approve", "the call itself asks"},
 		{"allow_rules_leave_it_out", `update agents set rules = '[{"tool":"memory_search","effect":"allow","when":[{"arg":"query","op":"equals","value":"b"}]}]'`,
 			`{"tool":"memory_search","arguments":{"query":"a"}}`, "forbidden_by_rule", []string{"agent rules bot --remove 1"}, "rules", "has allow rules for memory_search and none matches", "would do as well"},
 		{"broken_arguments", ``, `{"tool":"memory_search","arguments":{"qery":"a"}}`, "invalid_argument", nil, "arguments", `refuses unknown argument "qery"`, ""},

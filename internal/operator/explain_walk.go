@@ -59,7 +59,7 @@ func (w *walk) decide() policy.Decision {
 		return d
 	}
 	if w.because = because; because != "" && !w.approved() {
-		return refuse(policy.StepApproval, "approval_required", because+" asks for an approval")
+		return refuse(policy.StepApproval, "approval_required", because+": a person must approve")
 	}
 	return policy.Decision{Allowed: true}
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"pawgate/internal/licence"
 	"pawgate/internal/router"
 	"pawgate/internal/settings"
 	"pawgate/local/server"
@@ -17,7 +16,7 @@ import (
 
 // configs are the structs whose fields are the settings that help lists.
 func configs() []any {
-	return []any{server.Settings{}, bridgeSettings{}, stackSettings{}, sidecarSettings{}.Sidecar, licence.Config{}, signingSettings{}}
+	return []any{server.Settings{}, bridgeSettings{}, stackSettings{}, sidecarSettings{}.Sidecar, signingSettings{}}
 }
 
 func runHelp(_ context.Context, a *app, args []string) error {

@@ -3,14 +3,12 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os/user"
 	"slices"
 	"time"
 
 	"pawgate/internal/fault"
-	"pawgate/internal/licence"
 	"pawgate/internal/operator"
 	"pawgate/internal/postgres/migrate"
 	"pawgate/internal/settings"
@@ -97,8 +95,7 @@ func (a *app) runner(ctx context.Context, stack string) (runner, func(), error) 
 // left to "pawgate migrate".
 func (a *app) localRunner(ctx context.Context) (runner, func(), error) {
 	var s server.Settings
-	var paid licence.Config
-	if err := errors.Join(settings.Load(ctx, &s), settings.Load(ctx, &paid)); err != nil {
+	if err := settings.Load(ctx, &s); err != nil {
 		return nil, nil, err
 	}
 	private := s.URL == ""
@@ -113,7 +110,7 @@ func (a *app) localRunner(ctx context.Context) (runner, func(), error) {
 			return nil, nil, err
 		}
 	}
-	o, closeDB, err := operator.Open(ctx, operator.Settings{Config: s.Config, Env: s.Env, Licence: paid}, "local:"+userName(), time.Now)
+	o, closeDB, err := operator.Open(ctx, operator.Settings{Config: s.Config, Env: s.Env, Licence: s.Licence}, "local:"+userName(), time.Now)
 	if err != nil {
 		leave()
 		return nil, nil, err

@@ -437,6 +437,15 @@ func TestLicence(t *testing.T) {
 	x.ok("stop") // must not wait for a licence
 }
 
+// H70: a reference that leads nowhere is an error that names the setting.
+func TestOperatorCommands_H70_missing_secret(t *testing.T) {
+	x := open(t)
+	t.Setenv("PAWGATE_LICENCE", "env://PAWGATE_TEST_NO_SUCH_VARIABLE")
+	if status := x.run("agent", "list"); status != exitFailed || !strings.Contains(x.stderr, "PAWGATE_LICENCE") {
+		t.Errorf("exit %d: %s", status, x.stderr)
+	}
+}
+
 func TestPrintable(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{

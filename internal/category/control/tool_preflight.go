@@ -114,7 +114,7 @@ func (c control) ready(ctx context.Context, s policy.Snapshot, entry *catalog.En
 	case because == "":
 		return readiness{State: "ready", Detail: note}, nil
 	case !given:
-		return readiness{State: "needs_approval", Detail: because + " asks for it"}, nil
+		return readiness{State: "needs_approval", Detail: because + ": a person must approve"}, nil
 	}
 	return c.approved(ctx, s, entry, normal, because)
 }
@@ -142,7 +142,7 @@ func (c control) approved(ctx context.Context, s policy.Snapshot, entry *catalog
 	case err != nil:
 		return readiness{}, fmt.Errorf("look for approval: %w", err)
 	case len(found) == 0:
-		return readiness{State: "needs_approval", Detail: because + " asks for it"}, nil
+		return readiness{State: "needs_approval", Detail: because + ": a person must approve"}, nil
 	}
 	switch a := found[0]; a.State {
 	case "approved":
