@@ -7,7 +7,9 @@
 // refused as a whole, where the predecessor dropped its lists in silence; and
 // every doubt about a list is settled so that the agent may do less, save the
 // one that the predecessor's users rely on: there an absent or empty
-// allowed_tools meant every tool, so it becomes ["*"], with a note.
+// allowed_tools meant every tool, so it becomes ["*"], with a note. Argument
+// rules are taken over too; a misspelt member of one is refused, because the
+// rule without it is another rule.
 //
 // The package does no I/O, grants nothing by itself, and its errors and notes
 // never repeat a value of the file that could be a secret.

@@ -1,6 +1,6 @@
 // Package operator holds the commands of the person who runs an installation:
-// agents and their lists, keys, the emergency stop, the audit trail,
-// migrations. The command line runs them on the local database and the admin
+// agents with their lists, rules and limits, keys, approvals and grants, the
+// emergency stop, the audit trail, OAuth subjects, migrations and upkeep. The command line runs them on the local database and the admin
 // function on the deployed one; there is one implementation for both.
 //
 // A command is declared like a tool, by a row in the table below: its argument
