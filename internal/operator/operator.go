@@ -69,7 +69,7 @@ type session struct {
 // commands is the table. A name's underscores are spaces to the reader: the
 // command key_create is "key create".
 func (s *session) commands() tool.Category {
-	return tool.Category{Name: "operator", Tools: []tool.Tool{
+	return tool.Category{Name: "operator", Tools: append([]tool.Tool{
 		tool.Write("migrate", "Bring the database to the schema of this version.", s.migrate, tool.Idempotent),
 
 		tool.Write("agent_create", "Make an agent. It may call nothing until a tool is allowed.", s.agentCreate),
@@ -109,7 +109,7 @@ func (s *session) commands() tool.Category {
 		tool.Read("oauth_list", "List the subjects and the agents they act as.", s.oauthList),
 
 		tool.Write("maintain", "Remove what is of no use any more and prepare the coming months.", s.maintain, tool.Idempotent),
-	}}
+	}, s.odooCommands()...)}
 }
 
 // env is what may stand in a key.

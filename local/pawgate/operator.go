@@ -35,7 +35,7 @@ var (
 )
 
 func operatorRows() []row {
-	return slices.Concat(migrateRows(), agentRows(), keyRows(), approvalRows(), stopRows(), auditRows(), oauthRows())
+	return slices.Concat(migrateRows(), agentRows(), keyRows(), approvalRows(), stopRows(), auditRows(), oauthRows(), odooRows())
 }
 
 // operatorCommands joins the rows with the commands they stand for.

@@ -239,9 +239,12 @@ func TestColumns(t *testing.T) {
 	x.ok("agent", "create", "bot", "--reports-to", "boss")
 	x.ok("key", "create", "bot", "--expires", "1d")
 	x.ok("oauth", "map", "https://login.example.com", "alice", "bot")
+	x.ok("odoo", "connect", "bot", "--url", "https://odoo.example.com", "--database", "prod", "--login", "bot", "--secret", "env://BOT")
 	if _, err := postgrestest.Pool(t, configFromEnv(t)).Exec(t.Context(), `
 		with used as (update api_keys set last_used_at = now()),
-		     broken as (update audit_heads set seq = seq + 1 where agent_id = 'bot')
+		     broken as (update audit_heads set seq = seq + 1 where agent_id = 'bot'),
+		     tested as (update odoo_connections set found_at = now(), found_version = '18.0'),
+		     wrote as (insert into odoo_writes values ('w', 'bot', 'r', 'u', 'd', 'bot', 'crm.lead', 'write', '{45}', '[]', '{}', 'done', '', now()))
 		insert into approvals (id, agent_id, credential_id, tool, definition, arguments_hash, state, decided_by, covers, covers_until, expires_at)
 		values ('ax', 'bot', 'k', 't', '', '', 'approved', 'me', '{"a": 1}', now() + interval '1 hour', now() + interval '1 hour'),
 		       ('ay', 'bot', 'k', 't', '', '', 'pending', null, null, null, now() + interval '1 hour')`); err != nil {

@@ -1,0 +1,1 @@
+delete from odoo_connections where agent_id = @agent_id

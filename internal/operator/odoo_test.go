@@ -1,0 +1,71 @@
+package operator_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"pawgate/internal/fault"
+)
+
+func TestOdooConnect(t *testing.T) {
+	o := setup(t)
+	run := func(command, args string) (json.RawMessage, error) { return o.Run(t.Context(), "", command, []byte(args)) }
+	if _, err := run("agent create", `{"agent_id":"clerk"}`); err != nil {
+		t.Fatal(err)
+	}
+	base := map[string]any{"agent_id": "clerk", "url": "https://odoo.example.com/", "database": "prod", "login": "clerk", "secret": "env://CLERK"}
+	with := func(name string, v any) string {
+		args := map[string]any{}
+		for k, old := range base {
+			args[k] = old
+		}
+		args[name] = v
+		b, _ := json.Marshal(args)
+		return string(b)
+	}
+	for name, c := range map[string]struct {
+		args, parameter string
+	}{
+		"the secret itself":     {with("secret", "hunter2hunter2"), "secret"},
+		"an ordinary url":       {with("secret", "https://vault.example.com/x"), "secret"},
+		"W-36 user in the url":  {with("url", "https://x@169.254.169.254/"), "url"},
+		"W-36 odd spelling":     {with("url", "https://0x7f.1/"), "url"},
+		"http":                  {with("url", "http://odoo.example.com"), "url"},
+		"no scheme":             {with("url", "odoo.example.com"), "url"},
+		"database with a quote": {with("database", "a'b"), "database"},
+		"language":              {with("lang", "Chinese"), "lang"},
+		"zone":                  {with("timezone", "Taipei"), "timezone"},
+		"a verb":                {with("action", []string{"delete"}), "action"},
+		"a model":               {with("model", []string{"crm lead"}), "model"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := run("odoo connect", c.args)
+			invalid, ok := fault.InvalidOf(err)
+			if !ok || invalid.Parameter != c.parameter || strings.Contains(err.Error(), "hunter2") {
+				t.Errorf("got %v, want %s refused", err, c.parameter)
+			}
+		})
+	}
+	if _, err := run("odoo connect", with("agent_id", "nobody")); err == nil {
+		t.Error("an agent that does not exist got a connection")
+	}
+	for range 2 { // setting it again replaces it
+		if _, err := run("odoo connect", with("url", "https://Odoo.Example.com/")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	listed, err := run("odoo list", `{}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := string(listed); !strings.Contains(text, `"url":"https://odoo.example.com"`) || strings.Contains(text, "env://") {
+		t.Errorf("odoo list: %s", text)
+	}
+	if removed, err := run("odoo remove", `{"agent_id":"clerk"}`); err != nil || !strings.Contains(string(removed), `"changed":true`) {
+		t.Errorf("odoo remove: %s %v", removed, err)
+	}
+	if writes, err := run("odoo writes", `{}`); err != nil || string(writes) != `{"writes":[]}` {
+		t.Errorf("odoo writes: %s %v", writes, err)
+	}
+}
