@@ -7,6 +7,9 @@ import (
 	"crypto/ed25519"
 	"encoding/base64"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -75,8 +78,27 @@ func freeze(t *testing.T, mark string, meanwhile func()) {
 	}
 }
 
-// TestResilienceLAM03Frozen: functions are frozen between calls and their
-// sessions end meanwhile. Each tool answers as it did before.
+// lambdaAPI is the Invoke API over several emulators, by the function's name.
+func lambdaAPI(t *testing.T, functions map[string]*emulator) string {
+	t.Helper()
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		name := strings.Split(strings.Trim(req.URL.Path, "/"), "/")[2]
+		resp, err := http.Post(functions[name].endpoint+"/2015-03-31/functions/function/invocations", "application/json", req.Body)
+		if err != nil {
+			w.WriteHeader(http.StatusBadGateway)
+			return
+		}
+		defer resp.Body.Close()
+		w.WriteHeader(resp.StatusCode)
+		_, _ = io.Copy(w, resp.Body)
+	}))
+	t.Cleanup(api.Close)
+	return api.URL
+}
+
+// TestResilienceLAM03Frozen: the router and the functions behind it are frozen
+// between calls and their sessions end meanwhile. Each tool answers as it did
+// before, and a write runs once.
 func TestResilienceLAM03Frozen(t *testing.T) {
 	url := database(t)
 	mark := fmt.Sprintf("PAWGATE_E2E_MARK=%d", time.Now().UnixNano())
@@ -84,10 +106,13 @@ func TestResilienceLAM03Frozen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shared := []string{mark, "DATABASE_URL=" + url}
-	front := append([]string{"PAWGATE_ASSERTION_KEY=" + base64.StdEncoding.EncodeToString(private.Seed())}, shared...)
-	memory := startFunction(t, "memory", append(shared, "PAWGATE_ASSERTION_PUBLIC_KEY="+base64.StdEncoding.EncodeToString(public))...)
-	router := startFunction(t, "router", append(front, "PAWGATE_FUNCTION_MEMORY=function", "AWS_ENDPOINT_URL_LAMBDA="+memory.endpoint)...)
+	behind := map[string]*emulator{}
+	front := []string{mark, "DATABASE_URL=" + url, "PAWGATE_ASSERTION_KEY=" + base64.StdEncoding.EncodeToString(private.Seed())}
+	for _, name := range []string{"memory", "agent", "control"} {
+		behind[name] = startFunction(t, name, mark, "DATABASE_URL="+url, "PAWGATE_ASSERTION_PUBLIC_KEY="+base64.StdEncoding.EncodeToString(public))
+		front = append(front, "PAWGATE_FUNCTION_"+strings.ToUpper(name)+"="+name)
+	}
+	router := startFunction(t, "router", append(front, "AWS_ENDPOINT_URL_LAMBDA="+lambdaAPI(t, behind))...)
 	call := func(tool, arguments string) string {
 		t.Helper()
 		answer := gatewayCall(t, router, tool, arguments)
@@ -96,14 +121,20 @@ func TestResilienceLAM03Frozen(t *testing.T) {
 		}
 		return answer
 	}
+	reads := map[string]string{
+		"memory_search": `{"query":"凍結"}`, "list_agents": `{}`, "emergency_stop": `{"action":"status"}`,
+	}
 	call("memory_store", `{"content":"Stored before the freeze 凍結"}`)
-	before := call("memory_search", `{"query":"凍結"}`)
+	before := map[string]string{}
+	for tool, arguments := range reads {
+		before[tool] = call(tool, arguments)
+	}
 	for _, c := range []struct {
 		name      string
 		meanwhile func()
 	}{
 		{"its sessions ended just now", func() { terminateIdle(t, url) }},
-		{"its sessions ended long ago", func() { terminateIdle(t, url); time.Sleep(2 * time.Second) }},
+		{"its sessions ended long ago", func() { terminateIdle(t, url); time.Sleep(1500 * time.Millisecond) }},
 		{"nothing else happened", func() { time.Sleep(1500 * time.Millisecond) }},
 	} {
 		t.Run("LAM-03 F58 "+c.name, func(t *testing.T) {
@@ -114,8 +145,11 @@ func TestResilienceLAM03Frozen(t *testing.T) {
 				t.Errorf("the write ran %d times", n)
 			}
 			freeze(t, mark, c.meanwhile)
-			if after := call("memory_search", `{"query":"凍結"}`); unscored(after) != unscored(before) {
-				t.Errorf("before %s\nafter  %s", before, after)
+			call("agent_status", `{"agent_id":"default"}`) // which tells of the calls made since
+			for tool, arguments := range reads {
+				if after := call(tool, arguments); unscored(after) != unscored(before[tool]) {
+					t.Errorf("%s before %s\nafter %s", tool, before[tool], after)
+				}
 			}
 		})
 	}

@@ -99,7 +99,14 @@ func (l *load) acknowledged(rng *rand.Rand) string {
 func (l *load) one(c *client, tool string, arguments any, note string) {
 	began := time.Now()
 	r, err := c.call(tool, arguments)
-	took := time.Since(began)
+	l.keep(r, err, tool, note, time.Since(began))
+	if !r.ok() {
+		time.Sleep(10 * time.Millisecond) // as a client that was told to wait, but less patient
+	}
+}
+
+// keep remembers what an answer promised; note is the content of a store.
+func (l *load) keep(r reply, err error, tool, note string, took time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.slowest = max(l.slowest, took)
@@ -108,7 +115,9 @@ func (l *load) one(c *client, tool string, arguments any, note string) {
 		l.blame("%s: no answer after %s: %v", tool, took, err)
 	case r.ok():
 		l.calls["ok"]++
-		l.answered = append(l.answered, r.requestID)
+		if r.requestID != "" { // the stdio door tells none
+			l.answered = append(l.answered, r.requestID)
+		}
 		if note == "" {
 			return
 		}

@@ -131,7 +131,7 @@ func wantAnswer(t testing.TB, line string, id int) {
 	}
 }
 
-// database is a migrated database with agent default, for many shims.
+// storeForShims is a migrated database with agent default.
 func storeForShims(t *testing.T) (db *postgresServer, env []string) {
 	t.Helper()
 	db = startPostgres(t)
