@@ -140,6 +140,7 @@ func storeForShims(t *testing.T) (db *postgresServer, env []string) {
 	first.send(callLine(1, "list_agents", `{}`))
 	wantAnswer(t, first.answer(t), 1)
 	first.end(t)
+	unlimited(t, db.URL)
 	return db, env
 }
 
@@ -259,6 +260,7 @@ func manyShims(t *testing.T, count int) {
 		keep := startShim(t, env)
 		keep.send(callLine(1, "list_agents", `{}`))
 		wantAnswer(t, keep.answer(t), 1)
+		inPrivateCluster(t, dir, func(url string) { unlimited(t, url) })
 		startAndStop(t, count/4, env)
 		keep.send(callLine(2, "list_agents", `{}`))
 		wantAnswer(t, keep.answer(t), 2)
