@@ -12,6 +12,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
 
 	"pawgate/internal/policy"
@@ -49,18 +50,30 @@ type Catalog struct {
 // Size is how many bytes the whole list takes, with the commas.
 func (c *Catalog) Size() int { return c.size }
 
-// File is the form of a generated file.
-type File struct {
-	Category string            `json:"category"`
-	Tools    []json.RawMessage `json:"tools"`
+// file is the form of a generated file.
+type file struct {
+	Category string `json:"category"`
+	Tools    []line `json:"tools"`
 }
 
-// listed is the public part of a tool: an element of tools/list.
+// line is one tool in a file: what clients see, ready to be sent, and what
+// only the gate needs.
+type line struct {
+	Public  json.RawMessage `json:"public"`
+	Class   tool.Class      `json:"class"`
+	Edition tool.Edition    `json:"edition"`
+	Scope   string          `json:"scope,omitempty"`
+	Exempt  bool            `json:"exempt,omitempty"`
+	Secrets []string        `json:"secrets,omitempty"`
+	Args    json.RawMessage `json:"args"` // the whole schema
+}
+
+// listed is an element of tools/list.
 type listed struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
-	InputSchema json.RawMessage `json:"inputSchema"`
-	Annotations json.RawMessage `json:"annotations"`
+	InputSchema *tool.Schema    `json:"inputSchema"`
+	Annotations map[string]bool `json:"annotations"`
 }
 
 // Load reads the embedded files.
@@ -98,12 +111,12 @@ func Of(categories ...tool.Category) (*Catalog, error) {
 }
 
 func (c *Catalog) add(content []byte) error {
-	var file File
-	if err := json.Unmarshal(content, &file); err != nil {
+	var f file
+	if err := json.Unmarshal(content, &f); err != nil {
 		return err
 	}
-	for _, raw := range file.Tools {
-		entry, err := decode(file.Category, raw)
+	for _, l := range f.Tools {
+		entry, err := l.entry(f.Category)
 		if err != nil {
 			return err
 		}
@@ -117,40 +130,30 @@ func (c *Catalog) add(content []byte) error {
 	return nil
 }
 
-func decode(category string, raw json.RawMessage) (*Entry, error) {
-	var wire struct {
-		listed
-		Class   tool.Class   `json:"class"`
-		Edition tool.Edition `json:"edition"`
-		Scope   string       `json:"scope"`
-		Exempt  bool         `json:"exempt"`
-		Secrets []string     `json:"secrets"`
+func (l line) entry(category string) (*Entry, error) {
+	var public struct {
+		Name        string     `json:"name"`
+		Description string     `json:"description"`
+		Annotations tool.Hints `json:"annotations"`
 	}
-	if err := json.Unmarshal(raw, &wire); err != nil {
+	if err := json.Unmarshal(l.Public, &public); err != nil {
 		return nil, err
 	}
-	var hints tool.Hints
-	if err := json.Unmarshal(wire.Annotations, &hints); err != nil {
-		return nil, err
-	}
-	public, err := tool.Marshal(wire.listed)
-	if err != nil {
-		return nil, err
-	}
+	public.Annotations.Idempotent = public.Annotations.Idempotent || public.Annotations.ReadOnly
 	return &Entry{
 		Tool: policy.Tool{Category: category, Definition: tool.Definition{
-			Name: wire.Name, About: wire.Description, Hints: hints, Class: wire.Class,
-			Edition: wire.Edition, Scope: wire.Scope, Exempt: wire.Exempt, Secrets: wire.Secrets,
+			Name: public.Name, About: public.Description, Hints: public.Annotations, Class: l.Class,
+			Edition: l.Edition, Scope: l.Scope, Exempt: l.Exempt, Secrets: l.Secrets,
 		}},
-		Public: public,
+		Public: l.Public,
 		fingerprint: sync.OnceValue(func() string {
-			sum := sha256.Sum256(public)
+			sum := sha256.Sum256(append(slices.Clone(l.Public), l.Args...))
 			return hex.EncodeToString(sum[:])
 		}),
 		schema: sync.OnceValue(func() *tool.Schema {
 			s := new(tool.Schema)
-			if err := json.Unmarshal(wire.InputSchema, s); err != nil {
-				panic(fmt.Sprintf("catalogue: schema of %s: %v", wire.Name, err)) // generated and checked
+			if err := json.Unmarshal(l.Args, s); err != nil {
+				panic(fmt.Sprintf("catalogue: schema of %s: %v", public.Name, err)) // generated and checked
 			}
 			return s
 		}),
@@ -179,14 +182,26 @@ func (c *Catalog) Categories() []string {
 func Encode(category tool.Category) ([]byte, error) {
 	out := fmt.Appendf(nil, "{\n  \"category\": %q,\n  \"tools\": [", category.Name)
 	for i, t := range category.Tools {
-		line, err := tool.Marshal(t.Definition)
+		encoded, err := encodeLine(t.Definition)
 		if err != nil {
 			return nil, fmt.Errorf("encode tool %s: %w", t.Name, err)
 		}
 		if i > 0 {
 			out = append(out, ',')
 		}
-		out = append(append(out, "\n    "...), line...)
+		out = append(append(out, "\n    "...), encoded...)
 	}
 	return append(out, "\n  ]\n}\n"...), nil
+}
+
+func encodeLine(d tool.Definition) ([]byte, error) {
+	public, err := tool.Marshal(listed{Name: d.Name, Description: d.About, InputSchema: d.Args.Brief(), Annotations: d.Hints.Published()})
+	if err != nil {
+		return nil, err
+	}
+	args, err := tool.Marshal(d.Args)
+	if err != nil {
+		return nil, err
+	}
+	return tool.Marshal(line{Public: public, Class: d.Class, Edition: d.Edition, Scope: d.Scope, Exempt: d.Exempt, Secrets: d.Secrets, Args: args})
 }

@@ -13,6 +13,7 @@ import (
 	"pawgate/internal/category/memory"
 	"pawgate/internal/category/model"
 	"pawgate/internal/category/odoo"
+	"pawgate/internal/category/web"
 	"pawgate/internal/client/hub"
 	"pawgate/internal/client/llama"
 	"pawgate/internal/postgres"
@@ -37,6 +38,7 @@ type Deps struct {
 	Downloads *hub.Downloads
 	Inference inference.Settings
 	Odoo      odoo.Settings
+	Web       web.Settings
 }
 
 // Row is one category. New does no I/O.
@@ -52,6 +54,7 @@ func Rows() []Row {
 		{"memory", Function, shared(memory.New)},
 		{"agent", Function, shared(agent.New)},
 		{"control", Function, shared(control.New)},
+		{"web", Function, func(d Deps) tool.Category { return web.New(d.DB, d.Web, d.Now) }},
 		{"odoo", Function, func(d Deps) tool.Category { return odoo.New(d.DB, d.Odoo, d.Now) }},
 		{"model", Sidecar, func(d Deps) tool.Category { return model.New(d.Models, d.Downloads, d.Now) }},
 		{"inference", Sidecar, func(d Deps) tool.Category { return inference.New(d.DB, d.Models, d.Inference, d.Now) }},

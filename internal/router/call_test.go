@@ -72,6 +72,21 @@ func TestCallModern(t *testing.T) {
 	g.modern("tools/call", `"name":"mcp__pawgate__probe_echo"`).wantOK(t)
 }
 
+// TestListen: facts §0.5: a stream that has nothing to announce says so and
+// ends, every time.
+func TestListen(t *testing.T) {
+	g := newGate(t)
+	for range 20 {
+		r := g.modern("subscriptions/listen", `"notifications":{"toolsListChanged":true}`)
+		if r.Status != 200 || strings.Count(r.Body, "event: message\n") != 2 || strings.Contains(r.Body, "pawgate-id") ||
+			!strings.Contains(r.Body, `"method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":7}`) ||
+			!strings.Contains(r.Body, `"id":7,"result"`) {
+			t.Fatalf("HTTP %d %s", r.Status, r.Body)
+		}
+	}
+	g.modern("subscriptions/listen", "", header("Mcp-Method", "tools/list")).wantError(t, 400, -32020, "")
+}
+
 // TestHandshake: the three older revisions, and nothing kept between calls.
 func TestHandshake(t *testing.T) {
 	g := newGate(t)

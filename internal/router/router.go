@@ -156,6 +156,8 @@ func (r *Router) serveMCP(w http.ResponseWriter, req *http.Request) {
 		w.WriteHeader(http.StatusAccepted)
 	case m.method == "tools/list" && m.cursor != "":
 		rpcErrorf(codeInvalidParams, "invalid cursor: the list is one page").of(m).write(w, c.status(http.StatusBadRequest))
+	case m.method == "subscriptions/listen" && c.modern:
+		r.listen(w, req.WithContext(ctx), c)
 	default:
 		forward(r.mcp, w, req.WithContext(ctx), c, r.lister(c))
 	}

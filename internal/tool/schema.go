@@ -24,6 +24,25 @@ type Schema struct {
 	Items       *Schema // nil on an array: elements of any kind
 	Values      *Schema // on an object without Properties: schema of every value
 	Open        bool    // on an object: members beyond Properties are allowed
+
+	brief bool // written without what a model does not need
+}
+
+// Brief is the schema as clients see it: every listed tool is sent to the model
+// with every request, so it leaves out that objects are closed and the bounds of
+// texts and numbers. They are enforced all the same, with errors that say so.
+func (s *Schema) Brief() *Schema {
+	if s == nil {
+		return nil
+	}
+	b := *s
+	b.brief, b.Minimum, b.Maximum, b.MaxLength = true, nil, nil, 0
+	b.Items, b.Values = s.Items.Brief(), s.Values.Brief()
+	b.Properties = make([]Property, len(s.Properties))
+	for i, p := range s.Properties {
+		b.Properties[i] = Property{Name: p.Name, Schema: p.Schema.Brief()}
+	}
+	return &b
 }
 
 // Property is one named member of an object, in the order of the Go struct.
@@ -112,7 +131,7 @@ func (s *Schema) marshalObject(member func(string, any)) {
 		if len(s.Required) > 0 {
 			member("required", s.Required)
 		}
-		if !s.Open {
+		if !s.Open && !s.brief {
 			member("additionalProperties", false)
 		}
 	}

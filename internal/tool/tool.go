@@ -45,12 +45,22 @@ const (
 	Enterprise Edition = "enterprise"
 )
 
-// Hints are MCP's tool annotations; all four are always sent.
+// Hints are MCP's tool annotations.
 type Hints struct {
 	ReadOnly    bool `json:"readOnlyHint"`
 	Destructive bool `json:"destructiveHint"`
 	Idempotent  bool `json:"idempotentHint"`
 	OpenWorld   bool `json:"openWorldHint"`
+}
+
+// Published are the hints that say something: all four of a tool that changes
+// anything, since their defaults differ between clients, and two of one that
+// only reads, where the others mean nothing (MCP 2025-11-25, ToolAnnotations).
+func (h Hints) Published() map[string]bool {
+	if h.ReadOnly {
+		return map[string]bool{"readOnlyHint": true, "openWorldHint": h.OpenWorld}
+	}
+	return map[string]bool{"readOnlyHint": false, "destructiveHint": h.Destructive, "idempotentHint": h.Idempotent, "openWorldHint": h.OpenWorld}
 }
 
 // Definition is everything about a tool but its handler: what the catalogue

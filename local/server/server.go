@@ -20,6 +20,7 @@ import (
 	"pawgate/internal/category"
 	"pawgate/internal/category/inference"
 	"pawgate/internal/category/odoo"
+	"pawgate/internal/category/web"
 	"pawgate/internal/client/hub"
 	"pawgate/internal/client/llama"
 	"pawgate/internal/operator"
@@ -39,6 +40,7 @@ type Settings struct {
 	Hub       hub.Config
 	Inference inference.Settings
 	Odoo      odoo.Settings
+	Web       web.Settings
 }
 
 // localConns is how many connections serve may hold.
@@ -142,7 +144,7 @@ func Database(ctx context.Context, s Settings, log *slog.Logger) (url string, le
 // backends are the categories in this process, except those that the settings
 // place elsewhere.
 func (l *Local) backends(s Settings) (map[string]router.Backend, error) {
-	deps := category.Deps{DB: l.DB, Now: time.Now, Inference: s.Inference}
+	deps := category.Deps{DB: l.DB, Now: time.Now, Inference: s.Inference, Odoo: s.Odoo, Web: s.Web}
 	if s.SidecarURL == "" { // otherwise the models are the sidecar's
 		if err := l.openModels(s, &deps); err != nil {
 			return nil, err

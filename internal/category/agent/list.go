@@ -20,8 +20,8 @@ const defaultPage = 100
 
 type listArgs struct {
 	IncludeArchived bool   `json:"include_archived,omitempty" doc:"Show archived agents too"`
-	Limit           int    `json:"limit,omitempty" doc:"Most agents to return; 100 if left out" min:"1" max:"500"`
-	Cursor          string `json:"cursor,omitempty" doc:"next_cursor of the page before" maxlen:"64"`
+	Limit           int    `json:"limit,omitempty" doc:"100 if left out" min:"1" max:"500"`
+	Cursor          string `json:"cursor,omitempty" doc:"next_cursor" maxlen:"64"`
 }
 
 type listed struct {

@@ -27,9 +27,9 @@ var (
 )
 
 type stopArgs struct {
-	Action  string `json:"action" doc:"What to do; only an operator resumes" enum:"stop,resume,status"`
-	AgentID string `json:"agent_id,omitempty" doc:"Which agent: yourself or one that reports to you; left out: all of them, for an operator" maxlen:"64"`
-	Reason  string `json:"reason,omitempty" doc:"Why, for those who read it later" maxlen:"500"`
+	Action  string `json:"action" doc:"Only an operator resumes" enum:"stop,resume,status"`
+	AgentID string `json:"agent_id,omitempty" doc:"You, or one that reports to you; left out: all" maxlen:"64"`
+	Reason  string `json:"reason,omitempty" doc:"Why" maxlen:"500"`
 }
 
 type stopResult struct {

@@ -10,7 +10,7 @@ import (
 )
 
 type startArgs struct {
-	File string `json:"file,omitempty" doc:"A llamafile, or a model ending in .gguf; may be left out when there is one llamafile" maxlen:"220"`
+	File string `json:"file,omitempty" doc:"A llamafile, or a .gguf model" maxlen:"220"`
 	llama.LoadArgs
 }
 

@@ -22,8 +22,8 @@ const listContext = 4096
 const defaultPage = 50
 
 type listArgs struct {
-	Limit  int    `json:"limit,omitempty" doc:"Most models to return; 50 if left out" min:"1" max:"200"`
-	Cursor string `json:"cursor,omitempty" doc:"next_cursor of the page before" maxlen:"200"`
+	Limit  int    `json:"limit,omitempty" doc:"50 if left out" min:"1" max:"200"`
+	Cursor string `json:"cursor,omitempty" doc:"next_cursor" maxlen:"200"`
 }
 
 type listResult struct {
