@@ -114,20 +114,22 @@ func Unknown(name string) Decision {
 
 // Decide applies the steps of the gate that need no arguments (2 to 9).
 func Decide(s Snapshot, t Tool) Decision {
-	if d := standing(s, t); d.Step != 0 {
+	if d := Standing(s, t.Exempt); d.Step != 0 {
 		return d
 	}
 	return Listed(s, t)
 }
 
-// standing is whether the agent may call anything now (steps 2 to 4).
-func standing(s Snapshot, t Tool) Decision {
+// Standing is whether the agent may call anything now (steps 2 to 4). It comes
+// before the tool's name is looked up, so that a stop tells nothing of which
+// tools there are; exempt is the one tool that passes it.
+func Standing(s Snapshot, exempt bool) Decision {
 	if s.Agent.State != "active" {
 		d := refused(StepActive, "agent_inactive", "agent %s is %s", s.Agent.ID, s.Agent.State)
 		d.Fault = fault.New("agent_inactive", "agent %s is %s; an operator can activate it", s.Agent.ID, s.Agent.State)
 		return d
 	}
-	if s.Stop != nil && !t.Exempt {
+	if s.Stop != nil && !exempt {
 		return stopped(s)
 	}
 	return Flooded(s)

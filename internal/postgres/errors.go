@@ -65,3 +65,10 @@ func Violates(err error, constraint string) bool {
 	var pg *pgconn.PgError
 	return errors.As(err, &pg) && pg.ConstraintName == constraint
 }
+
+// BadData reports whether the database refused a statement for the data in it
+// (PostgreSQL's error class 22), which another statement may not share.
+func BadData(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && strings.HasPrefix(pg.Code, "22")
+}

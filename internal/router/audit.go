@@ -1,16 +1,21 @@
 package router
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
 
 	"pawgate/internal/batch"
 	"pawgate/internal/catalog"
+	"pawgate/internal/fault"
 	"pawgate/internal/postgres"
 	"pawgate/internal/tool"
 )
@@ -56,6 +61,7 @@ func (r *Router) row(c *call, kind string) auditRow {
 	}
 	if c.entry != nil {
 		row.Category = c.entry.Category
+		row.Arguments = r.redactedArguments(c.entry, c.arguments)
 	}
 	return row
 }
@@ -81,19 +87,38 @@ func (row *auditRow) setOutcome(out tool.Outcome) {
 
 // finished ends what a reservation holds; the names are gate_settle's.
 type finished struct {
-	AgentID      string       `json:"agent_id"`
-	CredentialID string       `json:"credential_id"`
-	Key          string       `json:"key"`
-	ApprovalID   string       `json:"approval_id"`
-	Outcome      tool.Outcome `json:"outcome"`
+	AgentID      string `json:"agent_id"`
+	CredentialID string `json:"credential_id"`
+	Key          string `json:"key"`
+	ApprovalID   string `json:"approval_id"`
+	Outcome      string `json:"outcome"` // as text, to be given again byte for byte
+	// Release says that nothing was done, so the key is free again and the
+	// approval good for another attempt.
+	Release bool `json:"release"`
 }
 
-func (held reservation) finish(c *call, out tool.Outcome) finished {
+func (held reservation) finish(c *call, out tool.Outcome) (finished, error) {
 	if len(out.OK) > maxKept {
 		out = tool.Outcome{OK: fmt.Appendf(nil, `{"note":"done before; its result of %d bytes is not kept"}`, len(out.OK))}
 	}
+	encoded, err := tool.Marshal(out)
+	if err != nil {
+		return finished{}, fmt.Errorf("encode outcome: %w", err)
+	}
 	return finished{AgentID: c.snapshot.Agent.ID, CredentialID: c.snapshot.Caller.Credential,
-		Key: held.ticket, ApprovalID: held.approval, Outcome: out}
+		Key: held.ticket, ApprovalID: held.approval, Outcome: string(encoded), Release: nothingDone(out)}, nil
+}
+
+// nothingDone reports whether a fault says that the call never ran.
+func nothingDone(out tool.Outcome) bool {
+	if out.Fault == nil {
+		return false
+	}
+	switch out.Fault.Reason {
+	case fault.Unavailable, fault.SidecarUnreachable, fault.NotConfigured, fault.RateLimited:
+		return true
+	}
+	return false
 }
 
 // record is everything that one call leaves behind.
@@ -106,12 +131,12 @@ type record struct {
 // commit; a record is acknowledged only after it.
 type auditor struct {
 	db    postgres.DB
-	queue batch.Queue[record, struct{}]
+	queue batch.Queue[record, error]
 }
 
 func newAuditor(db postgres.DB) *auditor {
 	a := &auditor{db: db}
-	a.queue = batch.Queue[record, struct{}]{Run: a.insert, Most: auditBatch, Workers: 1, Timeout: auditTimeout}
+	a.queue = batch.Queue[record, error]{Run: a.insert, Most: auditBatch, Workers: 1, Timeout: auditTimeout}
 	return a
 }
 
@@ -125,8 +150,8 @@ func (a *auditor) keep(ctx context.Context, r record) error {
 	if err := identify(r.rows); err != nil {
 		return err
 	}
-	_, err := a.queue.Do(ctx, r)
-	return err
+	own, err := a.queue.Do(ctx, r)
+	return cmp.Or(own, err)
 }
 
 // identify gives rows the ids by which a repetition is recognised.
@@ -153,46 +178,61 @@ func encodeRows(rows []auditRow) ([]byte, error) {
 	return encoded, nil
 }
 
-// insert writes one group. Ids make a repetition harmless, so a lost
-// connection is tried once more.
-func (a *auditor) insert(ctx context.Context, group []record) ([]struct{}, error) {
+// insert writes one group. A record that the database refuses for its content
+// must not take the others with it, so then each is written alone.
+func (a *auditor) insert(ctx context.Context, group []record) ([]error, error) {
+	out := make([]error, len(group))
+	err := a.settle(ctx, group)
+	if err == nil || !postgres.BadData(err) {
+		return out, err
+	}
+	for i, r := range group {
+		out[i] = a.settle(ctx, []record{r})
+	}
+	return out, nil
+}
+
+// settle writes records in one statement. Ids make a repetition harmless, so a
+// lost connection is tried once more.
+func (a *auditor) settle(ctx context.Context, group []record) error {
 	rows, ended := []auditRow{}, []finished{}
 	for _, r := range group {
 		rows, ended = append(rows, r.rows...), append(ended, r.finished...)
 	}
 	encodedRows, err := tool.Marshal(rows)
 	if err != nil {
-		return nil, fmt.Errorf("encode audit rows: %w", err)
+		return fmt.Errorf("encode audit rows: %w", err)
 	}
 	encodedEnded, err := tool.Marshal(ended)
 	if err != nil {
-		return nil, fmt.Errorf("encode outcomes: %w", err)
+		return fmt.Errorf("encode outcomes: %w", err)
 	}
 	if _, err = a.db.Exec(ctx, settleSQL, string(encodedRows), string(encodedEnded), false); err != nil && postgres.Away(err) {
 		_, err = a.db.Exec(ctx, settleSQL, string(encodedRows), string(encodedEnded), true)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("write audit rows: %w", err)
+		return fmt.Errorf("write audit rows: %w", err)
 	}
-	return make([]struct{}, len(group)), nil
+	return nil
 }
 
-// redactedArguments is what a row keeps of the arguments: secret ones and
-// known forms of secrets hidden, long ones left out.
+// redactedArguments is what rows keep of the arguments and what people decide
+// on: secret ones and known forms of secrets hidden, and of long texts the
+// beginning and the end, so that padding hides nothing.
 func (r *Router) redactedArguments(entry *catalog.Entry, arguments []byte) json.RawMessage {
 	if len(arguments) == 0 {
 		return nil
-	}
-	if len(arguments) > auditArguments {
-		return json.RawMessage(fmt.Sprintf(`{"omitted_bytes":%d}`, len(arguments)))
 	}
 	var m map[string]json.RawMessage
 	if json.Unmarshal(arguments, &m) != nil {
 		return nil
 	}
-	for _, secret := range entry.Secrets {
-		if _, given := m[secret]; given {
-			m[secret] = json.RawMessage(`"[secret]"`)
+	for name, value := range m {
+		switch {
+		case slices.Contains(entry.Secrets, name):
+			m[name] = json.RawMessage(`"[secret]"`)
+		case len(arguments) > auditArguments:
+			m[name] = abridged(value)
 		}
 	}
 	encoded, err := tool.Marshal(m)
@@ -200,4 +240,26 @@ func (r *Router) redactedArguments(entry *catalog.Entry, arguments []byte) json.
 		return nil
 	}
 	return r.redact.Bytes(encoded)
+}
+
+// ends is how many bytes of a long value are kept at each end.
+const ends = 300
+
+// abridged is a long value as a text: its beginning, how much is left out and
+// the hash of the whole, its end. White space is folded first.
+func abridged(value json.RawMessage) json.RawMessage {
+	folded := strings.Join(strings.Fields(strings.NewReplacer(`\n`, " ", `\t`, " ").Replace(string(value))), " ")
+	if len(folded) <= 2*ends+100 {
+		if len(folded) == len(value) {
+			return value
+		}
+	} else {
+		folded = strings.ToValidUTF8(folded[:ends], "") + " … " + strings.ToValidUTF8(folded[len(folded)-ends:], "")
+	}
+	sum := sha256.Sum256(value)
+	quoted, err := tool.Marshal(fmt.Sprintf("%s [abridged: %d bytes, sha256 %x]", folded, len(value), sum[:8]))
+	if err != nil {
+		return json.RawMessage(`"[abridged]"`)
+	}
+	return quoted
 }

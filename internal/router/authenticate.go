@@ -3,9 +3,11 @@ package router
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"net"
 	"net/http"
+	"net/netip"
 	"strconv"
 	"strings"
 	"time"
@@ -31,6 +33,7 @@ func (r *Router) authenticate(ctx context.Context, w http.ResponseWriter, req *h
 		r.turnAway(ctx, w, req, c, *refused)
 		return false
 	}
+	c.who = who
 	var definition *tool.Definition
 	if c.entry != nil {
 		definition = &c.entry.Definition
@@ -99,8 +102,47 @@ func (r *Router) subject(ctx context.Context, token string) (standing.Who, *refu
 	case err != nil:
 		return standing.Who{}, &refusedLogin{http.StatusUnauthorized, "bad_token", r.Resource.Challenge(nil), sendKey}
 	}
-	return standing.Who{Issuer: claims.Issuer, Subject: claims.Subject, Scopes: claims.Scopes, Credential: "oauth:" + short(claims.Subject)}, nil
+	return standing.Who{Issuer: claims.Issuer, Subject: claims.Subject, Scopes: claims.Scopes, Credential: "oauth:" + credentialOf(claims.Subject)}, nil
 }
+
+// credentialOf names a subject in audit rows, limits and idempotency keys; a
+// long one by its beginning and its hash, so that no two become one.
+func credentialOf(subject string) string {
+	const most = 60
+	if len(subject) <= most {
+		return subject
+	}
+	sum := sha256.Sum256([]byte(subject))
+	return strings.ToValidUTF8(subject[:most-20], "") + "…" + hex.EncodeToString(sum[:8])
+}
+
+// vouched authenticates a large request before its body is read, so that a
+// stranger can make nobody parse megabytes. On failure it has answered.
+func (r *Router) vouched(ctx context.Context, w http.ResponseWriter, req *http.Request) bool {
+	if req.ContentLength >= 0 && req.ContentLength <= smallBody {
+		return true
+	}
+	c := r.newCall(ctx, new(message))
+	who, refused := r.who(ctx, req, c)
+	if refused == nil {
+		_, err := r.standing.Peek(ctx, who, nil)
+		switch {
+		case err == nil:
+			return true
+		case !errors.Is(err, pgx.ErrNoRows):
+			r.unavailable(ctx, w, c.message, err)
+			return false
+		}
+		bad := r.badCredential(who)
+		refused = &bad
+	}
+	w.Header().Set("Connection", "close") // the body is not read
+	r.turnAway(ctx, w, req, c, *refused)
+	return false
+}
+
+// smallBody is what is read and parsed from anybody, in bytes.
+const smallBody = 64 << 10
 
 // bearer takes the token out of the one Authorization header (RFC 6750 §2.1).
 // Tokens in the query string are not looked at.
@@ -147,9 +189,17 @@ func (r *Router) turnAway(ctx context.Context, w http.ResponseWriter, req *http.
 func source(req *http.Request) string {
 	host, _, err := net.SplitHostPort(req.RemoteAddr)
 	if err != nil {
-		return req.RemoteAddr
+		host = req.RemoteAddr
 	}
-	return host
+	addr, err := netip.ParseAddr(host)
+	if err != nil || addr.Unmap().Is4() {
+		return host
+	}
+	prefix, err := addr.WithZone("").Prefix(64) // one customer has that many addresses
+	if err != nil {
+		return host
+	}
+	return prefix.String()
 }
 
 // tooMany answers 429, which is for floods and failed logins alone: Claude Code

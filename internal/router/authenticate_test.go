@@ -140,7 +140,8 @@ func TestStop(t *testing.T) {
 	g.post(callBody("probe_echo", `{}`)).wantOK(t)
 	g.exec(`insert into stops (agent_id, stopped_by) values (null, 'op')`)
 	g.post(callBody("probe_echo", `{}`)).wantFault(t, "stopped")
-	g.router = newSecondInstance(g) // it survives a restart
+	g.post(callBody("nope", `{}`)).wantFault(t, "stopped") // a stop tells nothing of which tools there are
+	g.router = newSecondInstance(g)                        // it survives a restart
 	g.post(callBody("probe_echo", `{}`)).wantFault(t, "stopped")
 	t.Run("the stdio door", func(t *testing.T) {
 		g.post(callBody("probe_echo", `{}`), func(r *http.Request) {
@@ -281,13 +282,13 @@ func TestUnrecorded(t *testing.T) {
 	g := newGate(t)
 	g.probe.onWrite = func() { g.exec(`alter table audit rename to audit_gone`) }
 	g.post(callBody("probe_write", `{"input":"x"}`)).wantFault(t, "outcome_unknown")
-	g.post(callBody("probe_write", `{"input":"y"}`)).wantFault(t, "unavailable")
+	g.post(callBody("probe_write", `{"input":"y"}`)).wantFault(t, "internal")
 	if n := g.probe.ran.Load(); n != 1 {
 		t.Errorf("%d writes ran, want the one that could be announced", n)
 	}
-	g.post(callBody("probe_echo", `{}`)).wantFault(t, "unavailable")
+	g.post(callBody("probe_echo", `{}`)).wantFault(t, "internal")
 	r := g.post(callBody("nope", `{}`))
-	r.wantFault(t, "unavailable")
+	r.wantFault(t, "internal")
 	if strings.Contains(r.Body, "audit_gone") {
 		t.Error("a database message leaked")
 	}

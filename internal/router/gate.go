@@ -10,6 +10,8 @@ import (
 	"pawgate/internal/catalog"
 	"pawgate/internal/fault"
 	"pawgate/internal/policy"
+	"pawgate/internal/postgres"
+	"pawgate/internal/standing"
 	"pawgate/internal/tool"
 )
 
@@ -18,6 +20,7 @@ type call struct {
 	message   *message
 	name      string         // of the tool, without its qualifier
 	entry     *catalog.Entry // nil when no tool has that name
+	who       standing.Who
 	snapshot  policy.Snapshot
 	door      string
 	requestID string
@@ -69,6 +72,9 @@ func (r *Router) listedTools(s policy.Snapshot) []byte {
 // serveCall is the gate, in DESIGN's order: one decision, then dispatch, then
 // the record. The answer leaves only when its audit row is safe.
 func (r *Router) serveCall(ctx context.Context, c *call) answer {
+	if d := policy.Standing(c.snapshot, c.entry != nil && c.entry.Exempt); d.Step != 0 { // 2 to 4, whatever the tool
+		return r.refuse(ctx, c, d)
+	}
 	if c.entry == nil {
 		return r.refuse(ctx, c, policy.Unknown(c.name))
 	}
@@ -126,13 +132,16 @@ func (r *Router) settle(ctx context.Context, c *call, reserved reservation, out 
 	outcome := r.row(c, "outcome")
 	outcome.Decision = "allowed"
 	outcome.setOutcome(out)
-	outcome.Arguments = r.redactedArguments(c.entry, c.arguments)
 	record := record{rows: []auditRow{outcome}}
 	if !reserved.recorded { // a read: its decision is recorded with its outcome
 		record.rows = []auditRow{r.decisionRow(c), outcome}
 	}
 	if reserved.ticket != "" || reserved.approval != "" {
-		record.finished = []finished{reserved.finish(c, out)}
+		end, err := reserved.finish(c, out)
+		if err != nil {
+			return r.unrecorded(c, err, false)
+		}
+		record.finished = []finished{end}
 	}
 	// The record is kept also when the client is gone or its time is up.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), auditTimeout)
@@ -161,6 +170,10 @@ func (r *Router) redacted(out tool.Outcome) tool.Outcome {
 // unrecorded answers instead of a call whose audit row could not be written.
 func (r *Router) unrecorded(c *call, cause error, harmless bool) answer {
 	r.Log.Error("audit row not written", "request_id", c.requestID, "tool", short(c.name), "error", cause)
+	if harmless && !postgres.Away(cause) && !errors.Is(cause, context.DeadlineExceeded) {
+		return answerOf(tool.Outcome{Fault: fault.New(fault.Internal,
+			"the call could not be recorded, so it was not done; the operator finds the cause in the log under request %s", c.requestID)})
+	}
 	if harmless {
 		return answerOf(tool.Outcome{Fault: fault.Retry(fault.Unavailable, 2*time.Second,
 			"the database is not reachable, so the call could not be recorded; nothing was changed, try again in a few seconds")})
@@ -193,11 +206,15 @@ func (r *Router) refuseNotification(ctx context.Context, w http.ResponseWriter, 
 
 // refuseFlood answers a credential that sends too much, whatever it sends.
 func (r *Router) refuseFlood(ctx context.Context, w http.ResponseWriter, c *call, d policy.Decision) {
-	row := r.row(c, "decision")
-	row.Decision, row.Reason = "refused", d.Reason
-	if err := r.audit.write(ctx, row); err != nil {
-		r.unavailable(ctx, w, c.message, err)
-		return
+	// One row a minute tells of a flood; a row for each request would be one.
+	key := "flood-row " + c.snapshot.Agent.ID + " " + c.snapshot.Caller.Credential
+	if wait, err := standing.Take(ctx, r.DB, key, standing.Limit{Burst: 1, PerMinute: 1}); err != nil || wait == 0 {
+		row := r.row(c, "decision")
+		row.Decision, row.Reason = "refused", d.Reason
+		if err := r.audit.write(ctx, row); err != nil {
+			r.unavailable(ctx, w, c.message, err)
+			return
+		}
 	}
 	tooMany(w, c.message, c.snapshot.FloodWait, "this credential sends too many requests")
 }

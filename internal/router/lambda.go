@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/lambda/types"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"pawgate/internal/caller"
 	"pawgate/internal/catalog"
@@ -117,9 +118,15 @@ func envelope(ctx context.Context, signer caller.Signer, who caller.Caller, entr
 
 func decodeOutcome(payload []byte, who caller.Caller, entry *catalog.Entry) tool.Outcome {
 	var out tool.Outcome
-	if err := json.Unmarshal(payload, &out); err != nil || out.OK == nil && out.Fault == nil && out.Invalid == nil {
+	if err := json.Unmarshal(payload, &out); err != nil || !whole(out) {
 		slog.Error("read outcome", "request_id", who.RequestID, "tool", entry.Name, "error", err)
 		return outcomeUnknown(entry)
 	}
 	return out
+}
+
+// whole reports whether an outcome is one: a result that is an object, a fault,
+// or a broken argument.
+func whole(out tool.Outcome) bool {
+	return out.Fault != nil || out.Invalid != nil || jsontext.Value(out.OK).Kind() == '{'
 }

@@ -87,6 +87,8 @@ func TestFunctionFailures(t *testing.T) {
 		{"H71 a message with an ARN", nil, errors.New("AccessDenied arn:aws:iam::123456789012:role/x"), "unavailable", "outcome_unknown"},
 		{"the function broke", &lambda.InvokeOutput{FunctionError: &unhandled, Payload: []byte(`{"errorMessage":"secret-detail"}`)}, nil, "function_failed", "function_failed"},
 		{"an answer that is none", &lambda.InvokeOutput{Payload: []byte(`"x"`)}, nil, "unavailable", "outcome_unknown"},
+		{"a result that is a number", &lambda.InvokeOutput{Payload: []byte(`{"ok":5}`)}, nil, "unavailable", "outcome_unknown"},
+		{"a result that is null", &lambda.InvokeOutput{Payload: []byte(`{"ok":null}`)}, nil, "unavailable", "outcome_unknown"},
 		{"an empty outcome", &lambda.InvokeOutput{Payload: []byte(`{}`)}, nil, "unavailable", "outcome_unknown"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -16,6 +16,9 @@ import (
 const (
 	maxDepth    = 64
 	maxIDLength = 256
+	// maxTokens bounds the parts of a message: a body of the largest size
+	// could otherwise hold half a million names, each of them remembered.
+	maxTokens = 100_000
 )
 
 // JSON-RPC 2.0 error codes, and those of MCP 2026-07-28 that the router
@@ -45,6 +48,7 @@ type message struct {
 	arguments jsontext.Value
 	cursor    string
 	meta      jsontext.Value
+	ticket    string // makes a repetition of the call recognisable, see parseTicket
 
 	// The answers of a person to what an earlier attempt asked (revision
 	// 2026-07-28, multi round-trip requests).
@@ -108,6 +112,9 @@ func parse(body []byte) (*message, *rpcError) {
 	if err := m.parseParams(); err != nil {
 		return nil, err.of(m)
 	}
+	if err := m.parseTicket(); err != nil {
+		return nil, err.of(m)
+	}
 	return m, nil
 }
 
@@ -146,7 +153,7 @@ func (m *message) parseParams() *rpcError {
 func wellFormed(body []byte) *rpcError {
 	dec := jsontext.NewDecoder(bytes.NewBuffer(body))
 	values := 0
-	for {
+	for tokens := 0; ; tokens++ {
 		_, err := dec.ReadToken()
 		switch {
 		case errors.Is(err, io.EOF):
@@ -158,6 +165,9 @@ func wellFormed(body []byte) *rpcError {
 			return rpcErrorf(codeInvalidRequest, "a member is given twice: %s", short(string(dec.StackPointer())))
 		case err != nil:
 			return rpcErrorf(codeParse, "the body is not valid JSON at byte %d", dec.InputOffset())
+		}
+		if tokens > maxTokens {
+			return rpcErrorf(codeParse, "the JSON has more than %d parts", maxTokens)
 		}
 		if dec.StackDepth() > maxDepth {
 			return rpcErrorf(codeParse, "the JSON is nested deeper than %d levels", maxDepth)

@@ -7,11 +7,12 @@ import (
 	_ "embed"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
+	"github.com/jackc/pgx/v5"
 
 	"pawgate/internal/fault"
 	"pawgate/internal/policy"
@@ -51,12 +52,14 @@ type request struct {
 
 // verdict is what gate_reserve answers.
 type verdict struct {
-	Verdict    string       `json:"verdict"`
-	Outcome    tool.Outcome `json:"outcome"`
-	ID         string       `json:"id"`
-	Reason     string       `json:"reason"`
-	Until      time.Time    `json:"until"`
-	ApprovalID string       `json:"approval_id"` // the approval that was used, if it is used up
+	Verdict    string    `json:"verdict"`
+	Outcome    string    `json:"outcome"` // JSON
+	ID         string    `json:"id"`
+	Reason     string    `json:"reason"`
+	Until      time.Time `json:"until"`
+	ApprovalID string    `json:"approval_id"` // the approval that was used, if it is used up
+
+	decision policy.Decision // why a call that waited is refused after all
 }
 
 // wish is what a call asks of gate_reserve.
@@ -82,7 +85,7 @@ func (r *Router) reserve(ctx context.Context, c *call, because string) (reservat
 	}
 	w := wish{because: because, limited: !limit.Allowed}
 	if !c.entry.Hints.ReadOnly {
-		w.ticket = c.message.ticket()
+		w.ticket = c.message.ticket
 	}
 	v, err := r.claim(ctx, c, w)
 	if err == nil && v.Verdict == "pending" && c.snapshot.Agent.Approver == policy.ByClient {
@@ -110,6 +113,9 @@ func (r *Router) consult(ctx context.Context, c *call, w wish, v verdict) (verdi
 	case err != nil || asked != nil:
 		return v, asked, err
 	case d.approve:
+		if again, err := r.reconsider(ctx, c); err != nil || !again.Allowed {
+			return verdict{Verdict: "refused", decision: again}, nil, err
+		}
 		w.accepted = v.ID
 		v, err = r.claim(ctx, c, w)
 		return v, nil, err
@@ -139,7 +145,24 @@ func (r *Router) claim(ctx context.Context, c *call, w wish) (verdict, error) {
 			return v, nil
 		case <-time.After(runningPoll):
 		}
+		if d, err := r.reconsider(ctx, c); err != nil || !d.Allowed {
+			return verdict{Verdict: "refused", decision: d}, err
+		}
 	}
+}
+
+// reconsider decides again after a wait, in which a stop may have been set, a
+// key revoked, a list changed.
+func (r *Router) reconsider(ctx context.Context, c *call) (policy.Decision, error) {
+	now, err := r.standing.Peek(ctx, c.who, &c.entry.Definition)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return policy.Decision{Step: policy.StepActive, Reason: "bad_key", Fault: fault.New(fault.Denied, "the credential was revoked during the call")}, nil
+	case err != nil:
+		return policy.Decision{}, err
+	}
+	now.Edition, now.FloodWait = c.snapshot.Edition, 0
+	return policy.Decide(now, c.entry.Tool), nil
 }
 
 func (r *Router) reserveOnce(ctx context.Context, call, rows []byte) (verdict, error) {
@@ -195,9 +218,15 @@ func newApprovalID() string { return "a" + strings.ToLower(rand.Text()[:9]) }
 func (r *Router) held(ctx context.Context, c *call, v verdict, limit policy.Decision) answer {
 	switch v.Verdict {
 	case "replay":
-		return r.replay(ctx, c, v.Outcome)
+		var first tool.Outcome
+		if err := json.Unmarshal([]byte(v.Outcome), &first); err != nil || !whole(first) {
+			return r.unrecorded(c, fmt.Errorf("read kept outcome: %w", err), true)
+		}
+		return r.replay(ctx, c, first)
 	case "limited":
 		return r.refuse(ctx, c, limit)
+	case "refused":
+		return r.refuse(ctx, c, v.decision)
 	}
 	f := heldFault(c, v)
 	return r.refuse(ctx, c, policy.Decision{Step: policy.StepApproval, Reason: string(f.Reason), Fault: f})
@@ -239,20 +268,27 @@ func (r *Router) replay(ctx context.Context, c *call, out tool.Outcome) answer {
 // maxTicket bounds an idempotency key, in bytes.
 const maxTicket = 200
 
-// ticket is what makes a repetition of this call recognisable: the key in its
-// _meta, or the id that Claude Code gives every use of a tool. JSON-RPC ids do
-// not serve: they restart with each client.
-func (m *message) ticket() string {
-	for _, name := range []string{"pawgate/idempotencyKey", "idempotencyKey", "claudecode/toolUseId"} {
-		if m.meta == nil {
-			return ""
-		}
-		v := member(m.meta, name)
-		if text, err := jsontext.AppendUnquote(nil, v); v != nil && err == nil && len(text) > 0 && len(text) <= maxTicket {
-			return name[strings.LastIndexByte(name, '/')+1:] + ":" + string(text)
-		}
+// parseTicket finds what makes a repetition of this call recognisable: the key
+// in its _meta, or the id that Claude Code gives every use of a tool. JSON-RPC
+// ids do not serve: they restart with each client. A key that cannot be used is
+// refused, because whoever sends one relies on it.
+func (m *message) parseTicket() *rpcError {
+	if m.method != "tools/call" || m.meta == nil || m.meta.Kind() != '{' {
+		return nil
 	}
-	return ""
+	for _, name := range []string{"pawgate/idempotencyKey", "idempotencyKey", "claudecode/toolUseId"} {
+		v := member(m.meta, name)
+		if v == nil {
+			continue
+		}
+		key, err := text(name, v)
+		if err != nil || key == "" || len(key) > maxTicket {
+			return rpcErrorf(codeInvalidParams, "_meta %s must be a string of 1 to %d bytes without NUL", name, maxTicket)
+		}
+		m.ticket = name[strings.LastIndexByte(name, '/')+1:] + ":" + key
+		return nil
+	}
+	return nil
 }
 
 // hash is the SHA-256 of the normalised arguments, in hex.

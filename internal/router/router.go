@@ -121,6 +121,11 @@ func (r *Router) serveMCP(w http.ResponseWriter, req *http.Request) {
 	if !guardMethod(w, req) || !guardMedia(w, req) {
 		return
 	}
+	ctx, cancel := context.WithTimeout(req.Context(), r.Timeout)
+	defer cancel()
+	if !r.vouched(ctx, w, req) {
+		return
+	}
 	body, ok := readBody(w, req)
 	if !ok {
 		return
@@ -130,8 +135,6 @@ func (r *Router) serveMCP(w http.ResponseWriter, req *http.Request) {
 		bad.write(w, http.StatusBadRequest)
 		return
 	}
-	ctx, cancel := context.WithTimeout(req.Context(), r.Timeout)
-	defer cancel()
 	c := r.newCall(ctx, m)
 	if !r.authenticate(ctx, w, req, c) {
 		return

@@ -152,9 +152,26 @@ func (s *Schema) appendInteger(dst []byte, path string, v jsontext.Value) ([]byt
 	return strconv.AppendInt(dst, n, 10), nil
 }
 
+// maxDigits bounds how a number is written. PostgreSQL's numeric takes far more,
+// but no number of a tool needs it, and a short text can stand for a long one.
+const maxDigits = 40
+
+// storable reports whether a number can be kept: not too long, and with an
+// exponent that a float64 has too.
+func storable(v jsontext.Value) bool {
+	if len(v) > maxDigits {
+		return false
+	}
+	_, exponent, _ := bytes.Cut(bytes.ToLower(v), []byte("e"))
+	e, err := strconv.Atoi(string(exponent))
+	return len(exponent) == 0 || err == nil && e > -300 && e < 300
+}
+
 func (s *Schema) appendNumber(dst []byte, path string, v jsontext.Value) ([]byte, error) {
 	n, err := strconv.ParseFloat(string(v), 64)
 	switch {
+	case !storable(v) && err == nil:
+		return nil, fault.Invalid(path, "%s is written with too many digits or too large an exponent", path)
 	case err != nil:
 		return nil, fault.Invalid(path, "%s is too large", path)
 	case s.outside(n):
@@ -325,8 +342,11 @@ func appendAny(dst []byte, path string, v jsontext.Value) ([]byte, error) {
 		if err != nil {
 			return nil, broken(path, err)
 		}
-		if token.Kind() == '"' && strings.ContainsRune(token.String(), 0) {
+		switch {
+		case token.Kind() == '"' && strings.ContainsRune(token.String(), 0):
 			return nil, fault.Invalid(path, "%s holds a NUL character, which cannot be stored; remove it", path)
+		case token.Kind() == '0' && !storable(jsontext.Value(token.String())):
+			return nil, fault.Invalid(path, "%s holds a number with too many digits or too large an exponent", path)
 		}
 	}
 	compact := v.Clone()

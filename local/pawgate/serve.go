@@ -7,7 +7,11 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"strings"
+	"time"
 
+	"pawgate/internal/category/memory"
+	"pawgate/internal/operator"
 	"pawgate/internal/settings"
 	"pawgate/local/server"
 )
@@ -49,6 +53,7 @@ func runServe(ctx context.Context, a *app, args []string) error {
 	}
 	defer local.Close()
 	welcome(a.stdout, addr, local.FirstKey)
+	go maintain(ctx, local, a.log)
 	return server.Serve(ctx, listener, local.Router)
 }
 
@@ -65,10 +70,48 @@ func welcome(w io.Writer, addr, key string) {
 		program = "pawgate"
 	}
 	fmt.Fprintf(w, "\nAdd it to Claude Code, over stdio or over HTTP:\n")
-	fmt.Fprintf(w, "  claude mcp add pawgate -- %s mcp-server\n", program)
+	fmt.Fprintf(w, "  claude mcp add pawgate%s -- %s mcp-server\n", carried(), program)
 	fmt.Fprintf(w, "  claude mcp add --transport http pawgate http://%s/mcp --header \"Authorization: Bearer %s\"\n", addr, shown)
 	if key == "" {
 		fmt.Fprintf(w, "\nA new key: %s key create default\n", program)
+	}
+}
+
+// carried are the settings of this server that the shim must be started with
+// to find the same database.
+func carried() string {
+	var flags strings.Builder
+	for _, name := range []string{"PAWGATE_DATA", "DATABASE_URL"} {
+		switch value := os.Getenv(name); {
+		case value == "":
+		case name == "DATABASE_URL": // it may hold a password
+			fmt.Fprintf(&flags, " -e %s=\"$%s\"", name, name)
+		default:
+			fmt.Fprintf(&flags, " -e %s=%q", name, value)
+		}
+	}
+	return flags.String()
+}
+
+// maintainEvery is how often what is of no use any more is removed.
+const maintainEvery = time.Hour
+
+// maintain keeps the database tidy while the server runs.
+func maintain(ctx context.Context, local *server.Local, log *slog.Logger) {
+	ticker := time.NewTicker(maintainEvery)
+	defer ticker.Stop()
+	for {
+		if _, err := operator.Maintain(ctx, local.DB); err != nil && ctx.Err() == nil {
+			log.Warn("maintain database", "error", err)
+		}
+		if _, err := memory.ConsolidateAll(ctx, local.DB, time.Now()); err != nil && ctx.Err() == nil {
+			log.Warn("consolidate memories", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
 	}
 }
 

@@ -6,7 +6,9 @@ with recursive visible (id) as (
 ),
 -- Calls of the agent itself; what an operator did to it has the door operator.
 calls as (
-    select u.at, u.id, u.tool, u.decision, u.outcome, u.reason, round(u.duration_us / 1000.0, 3) as duration_ms,
+    -- An agent must not learn from its record which tools are hidden from it.
+    select u.at, u.id, u.tool, u.decision, u.outcome,
+           case when u.reason in ('denied', 'not_allowed', 'scope') then 'unknown_tool' else u.reason end as reason, round(u.duration_us / 1000.0, 3) as duration_ms,
            u.decision = 'refused' as refused, u.outcome in ('fault', 'invalid') as failed
     from audit u
     where u.agent_id = @agent_id and u.tool <> '' and u.door <> 'operator' and (u.kind = 'outcome' or u.decision = 'refused')

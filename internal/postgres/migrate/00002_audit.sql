@@ -95,6 +95,8 @@ $$;
 -- +goose StatementEnd
 create trigger audit_append_only before update or delete on audit
     for each row execute function audit_append_only();
+create trigger audit_never_truncated before truncate on audit
+    for each statement execute function audit_append_only();
 
 -- Every broken place of the chains: what is wrong and where. A chain begins at
 -- its first row or behind its last checkpoint, has no gap, and ends at its head.

@@ -106,7 +106,7 @@ create table idempotency (
     started_at     timestamptz not null default now(),
     deadline       timestamptz not null,           -- after it nobody works on the call any more
     finished_at    timestamptz,
-    outcome        jsonb,
+    outcome        text,                           -- JSON, to be given again byte for byte
     primary key (agent_id, credential_id, key)
 );
 create index idempotency_by_age on idempotency (started_at);
@@ -196,11 +196,20 @@ $$;
 -- +goose StatementBegin
 create function gate_settle(rows jsonb, finished jsonb, again boolean default false) returns void language plpgsql as $$
 begin
-    update idempotency i set finished_at = clock_timestamp(), outcome = f -> 'outcome'
+    -- What says that nothing was done may be tried again with the same key and
+    -- the same approval.
+    delete from idempotency i using jsonb_array_elements(finished) f
+    where (f ->> 'release')::boolean and i.finished_at is null
+      and i.agent_id = f ->> 'agent_id' and i.credential_id = f ->> 'credential_id' and i.key = f ->> 'key';
+    update idempotency i set finished_at = clock_timestamp(), outcome = f ->> 'outcome'
     from jsonb_array_elements(finished) f
     where i.agent_id = f ->> 'agent_id' and i.credential_id = f ->> 'credential_id' and i.key = f ->> 'key' and i.finished_at is null;
+    update approvals p set state = 'approved', used_at = null
+    from jsonb_array_elements(finished) f
+    where (f ->> 'release')::boolean and p.id = f ->> 'approval_id' and p.state = 'used' and p.finished_at is null;
     update approvals p set finished_at = clock_timestamp()
-    from jsonb_array_elements(finished) f where p.id = f ->> 'approval_id' and p.finished_at is null;
+    from jsonb_array_elements(finished) f
+    where not (f ->> 'release')::boolean and p.id = f ->> 'approval_id' and p.finished_at is null;
     perform audit_append(rows, again);
     update api_keys k set last_used_at = now()
     where k.id in (select value ->> 'credential_id' from jsonb_array_elements(rows))
