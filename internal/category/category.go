@@ -14,6 +14,7 @@ import (
 	"pawgate/internal/category/model"
 	"pawgate/internal/category/odoo"
 	"pawgate/internal/category/web"
+	"pawgate/internal/client/embed"
 	"pawgate/internal/client/hub"
 	"pawgate/internal/client/llama"
 	"pawgate/internal/postgres"
@@ -32,13 +33,16 @@ const (
 // Deps are what a process shares between its categories, and the settings of
 // those that have some.
 type Deps struct {
-	DB        postgres.DB
-	Now       func() time.Time
-	Models    *llama.Host
-	Downloads *hub.Downloads
-	Inference inference.Settings
-	Odoo      odoo.Settings
-	Web       web.Settings
+	DB  postgres.DB
+	Now func() time.Time
+	// Edition is what the licence pays for; nil: community.
+	Edition    func(time.Time) tool.Edition
+	Embeddings embed.Config
+	Models     *llama.Host
+	Downloads  *hub.Downloads
+	Inference  inference.Settings
+	Odoo       odoo.Settings
+	Web        web.Settings
 }
 
 // Row is one category. New does no I/O.
@@ -51,15 +55,23 @@ type Row struct {
 // Rows are all categories, in the order in which their tools are listed.
 func Rows() []Row {
 	return []Row{
-		{"memory", Function, shared(memory.New)},
+		{"memory", Function, newMemory},
 		{"agent", Function, shared(agent.New)},
-		{"control", Function, shared(control.New)},
+		{"control", Function, func(d Deps) tool.Category { return control.With(d.DB, d.Now, control.Options{Edition: d.Edition}) }},
 		{"web", Function, func(d Deps) tool.Category { return web.New(d.DB, d.Web, d.Now) }},
 		{"odoo", Function, func(d Deps) tool.Category { return odoo.New(d.DB, d.Odoo, d.Now) }},
 		{"model", Sidecar, func(d Deps) tool.Category { return model.New(d.Models, d.Downloads, d.Now) }},
 		{"inference", Sidecar, func(d Deps) tool.Category { return inference.New(d.DB, d.Models, d.Inference, d.Now) }},
 		{"llamafile", Sidecar, func(d Deps) tool.Category { return llamafile.New(d.Models) }},
 	}
+}
+
+// newMemory searches by meaning too where there is a server for embeddings.
+func newMemory(d Deps) tool.Category {
+	if d.Embeddings.URL == "" {
+		return memory.New(d.DB, d.Now)
+	}
+	return memory.NewHybrid(d.DB, d.Now, embed.New(d.Embeddings))
 }
 
 // shared is a category that needs the database and the clock, as most do.

@@ -21,6 +21,7 @@ import (
 	"pawgate/internal/category/inference"
 	"pawgate/internal/category/odoo"
 	"pawgate/internal/category/web"
+	"pawgate/internal/client/embed"
 	"pawgate/internal/client/hub"
 	"pawgate/internal/client/llama"
 	"pawgate/internal/operator"
@@ -34,13 +35,14 @@ import (
 // Settings are what the local programs read from their environment.
 type Settings struct {
 	router.Settings
-	Addr      string `envconfig:"PAWGATE_ADDR" default:"127.0.0.1:8080" desc:"address that serve listens on"`
-	Data      string `envconfig:"PAWGATE_DATA" desc:"folder of the private cluster; unset: a per-user folder"`
-	Models    llama.Config
-	Hub       hub.Config
-	Inference inference.Settings
-	Odoo      odoo.Settings
-	Web       web.Settings
+	Addr       string `envconfig:"PAWGATE_ADDR" default:"127.0.0.1:8080" desc:"address that serve listens on"`
+	Data       string `envconfig:"PAWGATE_DATA" desc:"folder of the private cluster; unset: a per-user folder"`
+	Models     llama.Config
+	Hub        hub.Config
+	Inference  inference.Settings
+	Odoo       odoo.Settings
+	Embeddings embed.Config
+	Web        web.Settings
 }
 
 // localConns is how many connections serve may hold.
@@ -144,7 +146,12 @@ func Database(ctx context.Context, s Settings, log *slog.Logger) (url string, le
 // backends are the categories in this process, except those that the settings
 // place elsewhere.
 func (l *Local) backends(s Settings) (map[string]router.Backend, error) {
-	deps := category.Deps{DB: l.DB, Now: time.Now, Inference: s.Inference, Odoo: s.Odoo, Web: s.Web}
+	paid, err := s.Licence.Check(time.Now())
+	if err != nil {
+		return nil, err
+	}
+	deps := category.Deps{DB: l.DB, Now: time.Now, Edition: paid.EditionAt, Embeddings: s.Embeddings,
+		Inference: s.Inference, Odoo: s.Odoo, Web: s.Web}
 	if s.SidecarURL == "" { // otherwise the models are the sidecar's
 		if err := l.openModels(s, &deps); err != nil {
 			return nil, err
