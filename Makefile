@@ -62,7 +62,7 @@ fuzz: ## Fuzz every target for a few seconds (FUZZTIME=3s)
 		$(GO) test -run '^$$' -fuzz "^$$t$$" -fuzztime $${FUZZTIME:-3s} ./$$(dirname $$f) || exit 1; done; done
 
 bench: ## Measure what the README states, as ratios in one run
-	@$(GO) test -count=1 -timeout 30m -tags bench -v -run 'TestGate|TestColdStart|TestLoad' ./internal/bench
+	@$(GO) test -count=1 -timeout 30m -tags bench -v -run 'TestGate|TestColdStart|TestAuditCost|TestLoad' ./internal/bench
 	@$(GO) test -run '^$$' -bench 'List208' ./internal/router
 
 bench-memory: ## Measure how well memory_search finds (PAWGATE_LOCOMO=FILE adds LoCoMo)

@@ -187,7 +187,7 @@ func TestEvents(t *testing.T) {
 		"router/discover":        `2026-07-28`,
 		"router/unauthenticated": `"statusCode":401`, "router/get": `"statusCode":405`,
 		"memory/memory_search": `備份`, "web/web_fetch_metadata": `"reason":"blocked_address"`, "web/web_extract_loopback": `"reason":"blocked_address"`,
-		"web/web_search": `"reason":"not_configured"`, "admin/migrate": `"result"`, "admin/agent_list": `"default"`,
+		"web/web_search": `"reason":"not_configured"`, "odoo/odoo_connect": `"reason":"not_configured"`, "odoo/odoo_status": `"reason":"not_configured"`, "admin/migrate": `"result"`, "admin/agent_list": `"default"`,
 	}
 	for _, name := range functionNames(t) {
 		files, _ := filepath.Glob(filepath.Join(repoRoot(t), "events", name, "*.json"))

@@ -4,8 +4,10 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"time"
 
 	"pawgate/internal/caller"
+	"pawgate/internal/category/memory"
 	"pawgate/internal/postgres"
 )
 
@@ -18,22 +20,29 @@ type Maintained struct {
 	Approvals int `json:"approvals"` // requests decided or expired more than 30 days ago
 	Decisions int `json:"decisions"` // choices that expired more than 30 days ago and nobody made
 	Buckets   int `json:"buckets"`   // limits that nobody drew on for a day: they are full again
+	// Consolidated counts the agents whose memories were gone over.
+	Consolidated int `json:"consolidated" db:"-"`
 	// Partitions counts the months of the audit trail that were made, so that
 	// the next three are always there.
 	Partitions int `json:"partitions"`
 }
 
-// Maintain removes what is of no use any more and prepares the coming months
-// of the audit trail. It is safe at any time and any number of times; "serve"
+// Maintain removes what is of no use any more, prepares the coming months of
+// the audit trail, and consolidates memories. It is safe at any time and any number of times; "serve"
 // and the scheduled function call it every hour or so.
-func Maintain(ctx context.Context, db postgres.DB) (Maintained, error) {
+func Maintain(ctx context.Context, db postgres.DB, now time.Time) (Maintained, error) {
 	done, err := postgres.One[Maintained](ctx, db, maintainSQL, nil)
 	if err != nil {
 		return Maintained{}, fmt.Errorf("maintain database: %w", err)
 	}
+	agents, err := memory.ConsolidateAll(ctx, db, now)
+	if err != nil {
+		return done, fmt.Errorf("consolidate memories: %w", err)
+	}
+	done.Consolidated = len(agents)
 	return done, nil
 }
 
 func (s *session) maintain(ctx context.Context, _ caller.Caller, _ noArgs) (Maintained, error) {
-	return Maintain(ctx, s.db)
+	return Maintain(ctx, s.db, s.Now())
 }

@@ -137,7 +137,7 @@ func TestMaintain(t *testing.T) {
 	b.exec(`insert into buckets values ('full', 1, true, now() - interval '25 hours'), ('used', 1, true, now())`)
 	b.exec(`do $$ begin execute format('drop table %I', 'audit_' || to_char(now() + interval '2 months', 'YYYY_MM')); end $$`)
 	want := operator.Maintained{Outcomes: 7, Approvals: 2, Decisions: 1, Buckets: 1, Partitions: 1}
-	got, err := operator.Maintain(t.Context(), b.DB)
+	got, err := operator.Maintain(t.Context(), b.DB, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +153,7 @@ func TestMaintain(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
-			if _, err := operator.Maintain(t.Context(), b.DB); err != nil {
+			if _, err := operator.Maintain(t.Context(), b.DB, time.Now()); err != nil {
 				t.Errorf("side by side: %v", err)
 			}
 		})

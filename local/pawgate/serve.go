@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"pawgate/internal/category/memory"
 	"pawgate/internal/operator"
 	"pawgate/internal/settings"
 	"pawgate/local/server"
@@ -101,11 +100,8 @@ func maintain(ctx context.Context, local *server.Local, log *slog.Logger) {
 	ticker := time.NewTicker(maintainEvery)
 	defer ticker.Stop()
 	for {
-		if _, err := operator.Maintain(ctx, local.DB); err != nil && ctx.Err() == nil {
+		if _, err := operator.Maintain(ctx, local.DB, time.Now()); err != nil && ctx.Err() == nil {
 			log.Warn("maintain database", "error", err)
-		}
-		if _, err := memory.ConsolidateAll(ctx, local.DB, time.Now()); err != nil && ctx.Err() == nil {
-			log.Warn("consolidate memories", "error", err)
 		}
 		select {
 		case <-ctx.Done():
