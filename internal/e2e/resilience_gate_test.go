@@ -5,14 +5,17 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"pawgate/internal/caller"
@@ -24,8 +27,8 @@ import (
 	"pawgate/internal/tool"
 )
 
-// These two need the gate in this process: one asks its pool of connections,
-// the other takes the database away between the call and its record.
+// These need the gate in this process: they ask its pool of connections, and
+// take the database away between a call and its record.
 
 const probeKey = "paw_local_probe-of-the-resilience-tests"
 
@@ -51,7 +54,7 @@ func probes(slow func(context.Context)) tool.Category {
 
 // probeGate is a router over one backend, with an agent that may call it
 // without limits.
-func probeGate(t *testing.T, db *pgxpool.Pool, backend router.Backend) *router.Router {
+func probeGate(t *testing.T, db *pgxpool.Pool, through postgres.DB, backend router.Backend) *router.Router {
 	t.Helper()
 	tools, err := catalog.Of(probes(nil))
 	if err != nil {
@@ -71,11 +74,11 @@ func probeGate(t *testing.T, db *pgxpool.Pool, backend router.Backend) *router.R
 		}
 	}
 	return router.New(router.Config{Version: "test", Catalog: tools, Backends: map[string]router.Backend{"probe": backend},
-		DB: db, Log: slog.New(slog.DiscardHandler), Now: time.Now, Timeout: time.Minute})
+		DB: through, Log: slog.New(slog.DiscardHandler), Now: time.Now, Timeout: time.Minute})
 }
 
-func probeCall(h http.Handler, name string) *httptest.ResponseRecorder {
-	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"arguments":{"text":"x"}}}`, name)
+func probeCall(h http.Handler, name, key string) *httptest.ResponseRecorder {
+	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"arguments":{"text":"x"},"_meta":{"pawgate/idempotencyKey":%q}}}`, name, key)
 	req := httptest.NewRequest(http.MethodPost, "/mcp", strings.NewReader(body))
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Authorization", "Bearer "+probeKey)
@@ -93,7 +96,7 @@ func TestResilienceF56SlowCalls(t *testing.T) {
 	db := postgrestest.Pool(t, postgres.Config{URL: postgrestest.CloneURL(t), MaxConns: conns})
 	running := make(chan struct{}, calls)
 	release := make(chan struct{})
-	gate := probeGate(t, db, router.InProcess{Table: tool.Assemble(probes(func(context.Context) {
+	gate := probeGate(t, db, db, router.InProcess{Table: tool.Assemble(probes(func(context.Context) {
 		running <- struct{}{}
 		<-release
 	}))})
@@ -101,7 +104,7 @@ func TestResilienceF56SlowCalls(t *testing.T) {
 	began := time.Now()
 	for range calls {
 		wg.Go(func() {
-			if w := probeCall(gate, "probe_read"); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `"isError":false`) && strings.Contains(w.Body.String(), "error") {
+			if w := probeCall(gate, "probe_read", "k"); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `"isError":false`) && strings.Contains(w.Body.String(), "error") {
 				t.Errorf("HTTP %d %s", w.Code, w.Body)
 			}
 		})
@@ -132,15 +135,99 @@ func TestResilienceF56SlowCalls(t *testing.T) {
 	}
 }
 
+// awayDB loses every statement for as long as it is away.
+type awayDB struct {
+	*pgxpool.Pool
+	away atomic.Bool
+}
+
+func (d *awayDB) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
+	if d.away.Load() {
+		return pgconn.CommandTag{}, io.ErrUnexpectedEOF
+	}
+	return d.Pool.Exec(ctx, sql, args...)
+}
+
+// TestResilienceRecordedLate: the database goes away while a write runs. Its
+// record is tried until the database is back: in time for the client that
+// waits, or later, so that a repetition under the same key finds the outcome.
+func TestResilienceRecordedLate(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name string
+		away time.Duration
+		want string
+	}{
+		{"while the client waits", time.Second, `"status\":\"ok\"`},
+		{"after the client was told that nobody knows", 6500 * time.Millisecond, "outcome_unknown"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			db := &awayDB{Pool: postgrestest.Clone(t)}
+			gate := probeGate(t, db.Pool, db, router.InProcess{Table: tool.Assemble(probes(func(context.Context) {
+				db.away.Store(true)
+				time.AfterFunc(c.away, func() { db.away.Store(false) })
+			}))})
+			if w := probeCall(gate, "probe_write", "k"); !strings.Contains(w.Body.String(), c.want) {
+				t.Errorf("answer %s, want %s", w.Body, c.want)
+			}
+			for end := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+				var outcomes, finished int
+				if err := db.QueryRow(t.Context(), `select (select count(*) from audit where kind = 'outcome' and outcome = 'ok'),
+					(select count(*) from idempotency where finished_at is not null)`).Scan(&outcomes, &finished); err != nil {
+					t.Fatal(err)
+				}
+				if outcomes == 1 && finished == 1 {
+					break
+				}
+				if time.Now().After(end) {
+					t.Fatalf("%d outcomes are on record, %d under their key", outcomes, finished)
+				}
+			}
+			if w := probeCall(gate, "probe_write", "k"); !strings.Contains(w.Body.String(), `"status\":\"ok\"`) {
+				t.Errorf("the repetition is answered %s", w.Body)
+			}
+		})
+	}
+}
+
+// TestResilienceReleaseOnce: a record whose answer was lost is written again;
+// the key that it released belongs to another call by then.
+func TestResilienceReleaseOnce(t *testing.T) {
+	t.Parallel()
+	db := postgrestest.Clone(t)
+	const rows = `[{"id": "019aa000-0000-7000-8000-000000000001", "kind": "outcome", "request_id": "r", "door": "http", "agent_id": "a",
+		"credential_id": "c", "method": "tools/call", "tool": "t", "category": "p", "decision": "allowed", "reason": "unavailable", "outcome": "fault", "duration_us": 1}]`
+	const finished = `[{"agent_id": "a", "credential_id": "c", "key": "k", "approval_id": "", "outcome": "{}", "release": true}]`
+	claimed := func() (n int) {
+		t.Helper()
+		if err := db.QueryRow(t.Context(), "select count(*) from idempotency").Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	for _, again := range []bool{false, true} {
+		if _, err := db.Exec(t.Context(), `insert into idempotency (agent_id, credential_id, key, tool, arguments_hash, deadline) values ('a', 'c', 'k', 't', '', now())`); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := db.Exec(t.Context(), "select gate_settle($1::jsonb, $2::jsonb, $3)", rows, finished, again); err != nil {
+			t.Fatal(err)
+		}
+		if n := claimed(); again != (n == 1) {
+			t.Errorf("again %v: %d keys are claimed", again, n)
+		}
+	}
+}
+
 // takeAway is a backend whose call comes to an outcome and takes the database
 // with it, so that the outcome cannot be recorded.
 type takeAway struct {
-	db  *pgxpool.Pool
+	db  *awayDB
 	out tool.Outcome
 }
 
 func (b takeAway) Call(context.Context, caller.Caller, *catalog.Entry, []byte) tool.Outcome {
-	b.db.Close()
+	b.db.away.Store(true)
 	return b.out
 }
 
@@ -148,8 +235,8 @@ func (b takeAway) Call(context.Context, caller.Caller, *catalog.Entry, []byte) t
 // recorded. That nothing was changed is said only where that is certain.
 func TestResilienceUnrecorded(t *testing.T) {
 	t.Parallel()
-	url := postgrestest.CloneURL(t)
-	for _, c := range []struct {
+	pool := postgrestest.Clone(t)
+	cases := []struct {
 		name, tool string
 		out        tool.Outcome
 		want       fault.Reason
@@ -167,10 +254,17 @@ func TestResilienceUnrecorded(t *testing.T) {
 		{"a write that was not sent", "probe_write", tool.Outcome{Fault: fault.New(fault.Unavailable, "away")}, fault.Unavailable},
 		{"a write to what is not there", "probe_write", tool.Outcome{Fault: fault.New(fault.NotFound, "none")}, fault.Unavailable},
 		{"a write with a broken argument", "probe_write", tool.Outcome{Invalid: fault.Invalid("text", "broken")}, fault.Unavailable},
-	} {
+	}
+	answers := make([]string, len(cases))
+	var wg sync.WaitGroup
+	for n, c := range cases { // all at once: each waits for the database as long as a record does
+		db := &awayDB{Pool: pool}
+		gate := probeGate(t, pool, db, takeAway{db, c.out})
+		wg.Go(func() { answers[n] = probeCall(gate, c.tool, fmt.Sprint(n)).Body.String() })
+	}
+	wg.Wait()
+	for n, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			db := postgrestest.Pool(t, postgres.Config{URL: url, MaxConns: 2})
-			w := probeCall(probeGate(t, db, takeAway{db, c.out}), c.tool)
 			var answer struct {
 				Result struct {
 					StructuredContent struct {
@@ -179,11 +273,11 @@ func TestResilienceUnrecorded(t *testing.T) {
 					}
 				}
 			}
-			if err := json.Unmarshal(w.Body.Bytes(), &answer); err != nil {
-				t.Fatalf("answer %s: %v", w.Body, err)
+			if err := json.Unmarshal([]byte(answers[n]), &answer); err != nil {
+				t.Fatalf("answer %s: %v", answers[n], err)
 			}
 			if got := answer.Result.StructuredContent; got.Reason != c.want || got.Retry == 0 {
-				t.Errorf("the client is told %s, want %s", w.Body, c.want)
+				t.Errorf("the client is told %s, want %s", answers[n], c.want)
 			}
 		})
 	}

@@ -4,11 +4,13 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -53,6 +55,97 @@ func TestResilienceKilledUnderLoad(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestResilienceKeyedWrites: a client that repeats a write under its key, until
+// it has an answer, has it done once however often the database dies.
+func TestResilienceKeyedWrites(t *testing.T) {
+	const callTimeout = 4 * time.Second
+	db := startPostgres(t)
+	p := startInstance(t, "DATABASE_URL="+db.URL, "PAWGATE_CALL_TIMEOUT="+callTimeout.String())
+	unlimited(t, db.URL)
+	c := newClient(p.MCP, p.newKey(t, "default"))
+	k := &keyed{t: t, c: c, notes: map[string]string{}, repeats: map[string]int{}}
+	done := make(chan struct{})
+	var clients sync.WaitGroup
+	for worker := range 8 {
+		clients.Go(func() { k.work(worker, done) })
+	}
+	for range 4 {
+		time.Sleep(700 * time.Millisecond)
+		db.kill(t)
+		time.Sleep(100 * time.Millisecond)
+		db.start(t)
+	}
+	recovery(t, c)
+	close(done)
+	clients.Wait()
+	once := 0
+	for note, end := range k.notes {
+		n := query[int](t, db.URL, "select coalesce(sum(times_stored), 0)::int from memories where content = $1", note)
+		if end == "ok" && n != 1 || n > 1 {
+			t.Errorf("%q ended with %s and was stored %d times", note, end, n)
+		}
+		once += n
+	}
+	t.Logf("%d writes, %d stored, repeated after %v; the longest took %s", len(k.notes), once, k.repeats, k.longest.Round(time.Millisecond))
+	if len(k.repeats) == 0 || once == 0 {
+		t.Error("nothing was repeated: nothing was tested")
+	}
+	if k.longest > 3*callTimeout {
+		t.Errorf("a write under one key took %s", k.longest)
+	}
+}
+
+// keyed are writes with an idempotency key, repeated until they are answered.
+type keyed struct {
+	t *testing.T
+	c *client
+
+	mu      sync.Mutex
+	notes   map[string]string // how each content ended
+	repeats map[string]int    // by the reason to repeat
+	longest time.Duration
+}
+
+func (k *keyed) work(worker int, done <-chan struct{}) {
+	for n := 0; ; n++ {
+		select {
+		case <-done:
+			return
+		default:
+		}
+		note := fmt.Sprintf("keyed worker %d note %d", worker, n)
+		began := time.Now()
+		end := k.store(note)
+		k.mu.Lock()
+		k.notes[note], k.longest = end, max(k.longest, time.Since(began))
+		k.mu.Unlock()
+	}
+}
+
+// store gives the reason that a write ended with, or "ok".
+func (k *keyed) store(note string) string {
+	message := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"memory_store","arguments":{"content":%q},"_meta":{"pawgate/idempotencyKey":%q}}}`, note, note)
+	for range 1000 {
+		r, err := k.c.post(message)
+		if err == nil && r.ok() {
+			return "ok"
+		}
+		if err != nil || !r.retryable() {
+			// That the first attempt was lost is the one final answer besides.
+			if err != nil || r.reason() != "outcome_unknown" {
+				k.t.Errorf("%s: %v %s", note, err, r.body)
+			}
+			return r.reason()
+		}
+		k.mu.Lock()
+		k.repeats[r.reason()]++
+		k.mu.Unlock()
+		time.Sleep(20 * time.Millisecond)
+	}
+	k.t.Errorf("%s: no answer after a thousand attempts", note)
+	return "none"
 }
 
 // TestResiliencePrivateClusterKilled: nobody but pawgate itself restarts the
@@ -121,10 +214,10 @@ func postmaster(t testing.TB, dir string) int {
 	return pid
 }
 
-// TestResilienceDatabaseHangs: a database that accepts and does not answer is
+// TestResilienceAUTH07DatabaseHangs: a database that accepts and does not answer is
 // away too. A call is refused in seconds, though it has minutes, and none is
 // allowed meanwhile.
-func TestResilienceDatabaseHangs(t *testing.T) {
+func TestResilienceAUTH07DatabaseHangs(t *testing.T) {
 	db := startPostgres(t)
 	p := startInstance(t, "DATABASE_URL="+db.URL)
 	unlimited(t, db.URL)

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -24,8 +25,12 @@ import (
 var settleSQL string
 
 const (
-	// auditTimeout bounds the record of one call, after the call itself.
+	// auditTimeout is how long an answer waits for its record, after the call.
 	auditTimeout = 5 * time.Second
+	// auditPatience is how long a record is tried, auditPause the time between
+	// two tries while the database is away.
+	auditPatience = 30 * time.Second
+	auditPause    = 100 * time.Millisecond
 	// auditBatch is how many records one statement writes at most.
 	auditBatch = 100
 	// auditArguments is how many bytes of arguments a row keeps.
@@ -136,7 +141,7 @@ type auditor struct {
 
 func newAuditor(db postgres.DB) *auditor {
 	a := &auditor{db: db}
-	a.queue = batch.Queue[record, error]{Run: a.insert, Most: auditBatch, Workers: 1, Timeout: auditTimeout}
+	a.queue = batch.Queue[record, error]{Run: a.insert, Most: auditBatch, Workers: 1, Timeout: auditPatience}
 	return a
 }
 
@@ -145,11 +150,15 @@ func (a *auditor) write(ctx context.Context, row auditRow) error {
 	return a.keep(ctx, record{rows: []auditRow{row}})
 }
 
-// keep returns nil once the record is safe.
+// keep returns nil once the record is safe. Its caller waits for auditTimeout
+// and no longer; the record is tried for longer than that, so that one whose
+// answer was withheld is still found in the trail and under its key.
 func (a *auditor) keep(ctx context.Context, r record) error {
 	if err := identify(r.rows); err != nil {
 		return err
 	}
+	ctx, cancel := context.WithTimeout(ctx, auditTimeout)
+	defer cancel()
 	own, err := a.queue.Do(ctx, r)
 	return cmp.Or(own, err)
 }
@@ -192,8 +201,8 @@ func (a *auditor) insert(ctx context.Context, group []record) ([]error, error) {
 	return out, nil
 }
 
-// settle writes records in one statement. Ids make a repetition harmless, so a
-// lost connection is tried once more.
+// settle writes records in one statement. Ids make a repetition harmless, so
+// while the database is away it is tried again.
 func (a *auditor) settle(ctx context.Context, group []record) error {
 	rows, ended := []auditRow{}, []finished{}
 	for _, r := range group {
@@ -207,13 +216,28 @@ func (a *auditor) settle(ctx context.Context, group []record) error {
 	if err != nil {
 		return fmt.Errorf("encode outcomes: %w", err)
 	}
-	if _, err = a.db.Exec(ctx, settleSQL, string(encodedRows), string(encodedEnded), false); err != nil && postgres.Away(err) {
-		_, err = a.db.Exec(ctx, settleSQL, string(encodedRows), string(encodedEnded), true)
-	}
-	if err != nil {
+	for again := false; ; again = true {
+		err := a.attempt(ctx, string(encodedRows), string(encodedEnded), again)
+		if err == nil {
+			return nil
+		}
+		if late := errors.Is(err, context.DeadlineExceeded); late || postgres.Away(err) {
+			select {
+			case <-time.After(auditPause):
+				continue
+			case <-ctx.Done():
+			}
+		}
 		return fmt.Errorf("write audit rows: %w", err)
 	}
-	return nil
+}
+
+// attempt is one try, which a database that hangs does not keep.
+func (a *auditor) attempt(ctx context.Context, rows, ended string, again bool) error {
+	ctx, cancel := context.WithTimeout(ctx, auditTimeout)
+	defer cancel()
+	_, err := a.db.Exec(ctx, settleSQL, rows, ended, again)
+	return err
 }
 
 // redactedArguments is what rows keep of the arguments and what people decide

@@ -196,6 +196,11 @@ $$;
 -- +goose StatementBegin
 create function gate_settle(rows jsonb, finished jsonb, again boolean default false) returns void language plpgsql as $$
 begin
+    -- A group is written whole or not at all. To release a key or an approval a
+    -- second time could take it from another call that has it by now.
+    if again and exists (select from audit a where a.id = (rows -> 0 ->> 'id')::uuid) then
+        return;
+    end if;
     -- What says that nothing was done may be tried again with the same key and
     -- the same approval.
     delete from idempotency i using jsonb_array_elements(finished) f
