@@ -26,7 +26,6 @@ create table audit (
 ) partition by range (at);
 create table audit_default partition of audit default;
 create index audit_by_time on audit (at desc);
-create index audit_by_id on audit (id);
 
 -- The last row of every chain, locked while rows are appended to it.
 create table audit_heads (
@@ -44,44 +43,60 @@ create table audit_checkpoints (
     primary key (agent_id, seq)
 );
 
--- The hash of a row: SHA-256 over the hash before it and every column.
+-- What a row says, hashed; its own place in the chain included.
 -- +goose StatementBegin
-create function audit_digest(a audit) returns bytea language sql immutable as $$
-    select sha256(a.prev || convert_to(jsonb_build_array(
+create function audit_content(a audit) returns bytea language sql immutable as $$
+    select sha256(convert_to(jsonb_build_array(
         a.agent_id, a.seq, (extract(epoch from a.at) * 1000000)::bigint, a.id, a.kind, a.request_id, a.door, a.credential_id,
         a.method, a.tool, a.category, a.decision, a.reason, a.outcome, a.arguments, a.duration_us)::text, 'UTF8'))
 $$;
 -- +goose StatementEnd
 
+-- The hash of a row: SHA-256 over the hash of the row before it and what it
+-- says.
+-- +goose StatementBegin
+create function audit_digest(a audit) returns bytea language sql immutable as $$
+    select sha256(a.prev || audit_content(a))
+$$;
+-- +goose StatementEnd
+
 -- Appends rows, given as a JSON array of objects named like the columns, to the
--- chains of their agents. With again, rows whose id is there already are passed
+-- chains of their agents. With again, rows that are there already are passed
 -- over, so a group whose fate is unknown can be sent once more. Chains are
--- locked in one order: no deadlock.
+-- locked in one order: no deadlock. Only the chain itself is a loop; the rest is
+-- done for all rows of an agent at once, because every call waits for it.
 -- +goose StatementBegin
 create function audit_append(rows jsonb, again boolean default false) returns void language plpgsql as $$
 declare
-    given audit;
-    chain audit_heads;
+    agent  text;
+    chain  audit_heads;
+    stamp  timestamptz;
+    given  audit[];
+    hashes bytea[];
+    said   bytea;
 begin
-    for given in
-        select (jsonb_populate_record(null::audit, value)).* from jsonb_array_elements(rows) with ordinality
-        order by value ->> 'agent_id' collate "C", ordinality
-    loop
-        if chain.agent_id is distinct from given.agent_id then
-            update audit_heads set seq = chain.seq, hash = chain.hash where agent_id = chain.agent_id;
-            insert into audit_heads values (given.agent_id, 0, '') on conflict do nothing;
-            select * into chain from audit_heads where agent_id = given.agent_id for update;
-        end if;
-        continue when again and exists (select from audit where id = given.id);
-        given.seq := chain.seq + 1;
-        given.prev := chain.hash;
-        given.at := clock_timestamp();
-        given.hash := audit_digest(given);
-        insert into audit values (given.*);
-        chain.seq := given.seq;
-        chain.hash := given.hash;
+    for agent in select distinct value ->> 'agent_id' collate "C" from jsonb_array_elements(rows) order by 1 loop
+        insert into audit_heads values (agent, 0, '') on conflict do nothing;
+        select * into chain from audit_heads where agent_id = agent for update;
+        stamp := clock_timestamp();
+        select array_agg(jsonb_populate_record(null::audit, value || jsonb_build_object('seq', chain.seq + n, 'at', stamp)) order by n) into given
+        from (
+            select value, row_number() over (order by ordinality) as n
+            from jsonb_array_elements(rows) with ordinality
+            where value ->> 'agent_id' = agent and not (again and exists (
+                select from audit a where a.agent_id = agent and a.seq > chain.seq - 10000 and a.id = (value ->> 'id')::uuid))
+        ) r;
+        continue when given is null;
+        hashes := array[chain.hash];
+        for said in select audit_content(g) from unnest(given) g order by g.seq loop
+            hashes := hashes || sha256(hashes[cardinality(hashes)] || said);
+        end loop;
+        insert into audit
+        select g.agent_id, g.seq, g.at, g.id, g.kind, g.request_id, g.door, g.credential_id, g.method, g.tool, g.category,
+               g.decision, g.reason, g.outcome, g.arguments, g.duration_us, hashes[g.seq - chain.seq], hashes[g.seq - chain.seq + 1]
+        from unnest(given) g;
+        update audit_heads set seq = chain.seq + cardinality(given), hash = hashes[cardinality(hashes)] where agent_id = agent;
     end loop;
-    update audit_heads set seq = chain.seq, hash = chain.hash where agent_id = chain.agent_id;
 end
 $$;
 -- +goose StatementEnd
