@@ -219,6 +219,25 @@ func TestResilienceReleaseOnce(t *testing.T) {
 	}
 }
 
+// answers is a backend whose every call comes to the same outcome.
+type answers struct{ out tool.Outcome }
+
+func (b answers) Call(context.Context, caller.Caller, *catalog.Entry, []byte) tool.Outcome { return b.out }
+
+// TestResilienceUnknownIsFinal: that the outcome of a write is unknown does not
+// change by asking again under its key, so the repetition does not say to.
+func TestResilienceUnknownIsFinal(t *testing.T) {
+	t.Parallel()
+	db := postgrestest.Clone(t)
+	gate := probeGate(t, db, db, answers{tool.Outcome{Fault: fault.Retry(fault.OutcomeUnknown, time.Second, "the database went away")}})
+	for n, retry := range []bool{true, false} {
+		body := probeCall(gate, "probe_write", "k").Body.String()
+		if !strings.Contains(body, `"reason":"outcome_unknown"`) || strings.Contains(body, "retry_after_ms") != retry {
+			t.Errorf("answer %d: %s", n+1, body)
+		}
+	}
+}
+
 // takeAway is a backend whose call comes to an outcome and takes the database
 // with it, so that the outcome cannot be recorded.
 type takeAway struct {

@@ -106,6 +106,11 @@ func (held reservation) finish(c *call, out tool.Outcome) (finished, error) {
 	if len(out.OK) > maxKept {
 		out = tool.Outcome{OK: fmt.Appendf(nil, `{"note":"done before; its result of %d bytes is not kept"}`, len(out.OK))}
 	}
+	if f := out.Fault; f != nil && f.Reason == fault.OutcomeUnknown {
+		final := *f
+		final.RetryAfter = 0 // to ask again under this key tells nothing new
+		out.Fault = &final
+	}
 	encoded, err := tool.Marshal(out)
 	if err != nil {
 		return finished{}, fmt.Errorf("encode outcome: %w", err)
