@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -33,10 +34,11 @@ var versions = []int{16, 17, 18, 19}
 // may do everything.
 type bench struct {
 	*odootest.Server
-	t   *testing.T
-	db  postgres.DB
-	cat tool.Category
-	now time.Time
+	t     *testing.T
+	db    postgres.DB
+	cat   tool.Category
+	now   time.Time
+	ticks atomic.Int64 // microseconds: no two things happen at once
 	// agent is the agent's id, another in every test: tests run in
 	// transactions, and two that insert the same id wait for each other.
 	agent string
@@ -51,7 +53,7 @@ func setupOn(t *testing.T, major int, db postgres.DB) *bench {
 	t.Helper()
 	b := &bench{Server: odootest.New(t, major), t: t, db: db, now: noon, agent: "clerk-" + strings.ToLower(rand.Text())}
 	u, _ := url.Parse(b.URL)
-	b.cat = odoo.New(db, odoo.Settings{AllowHosts: []string{u.Host}}, func() time.Time { return b.now })
+	b.cat = odoo.New(db, odoo.Settings{AllowHosts: []string{u.Host}}, func() time.Time { return b.now.Add(time.Duration(b.ticks.Add(1)) * time.Microsecond) })
 	b.connect(b.agent, nil)
 	return b
 }

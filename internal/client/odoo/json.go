@@ -1,6 +1,7 @@
 package odoo
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -87,10 +88,11 @@ func readJSON2(r *safehttp.Response) (jsontext.Value, error) {
 		return nil, err
 	}
 	if r.Status == http.StatusOK {
-		if !jsontext.Value(r.Body).IsValid() {
+		value := jsontext.Value(bytes.TrimSpace(r.Body))
+		if !value.IsValid() {
 			return nil, &Error{Kind: NotAPI, Status: r.Status}
 		}
-		return jsontext.Value(r.Body), nil
+		return value, nil
 	}
 	var e exception
 	if err := json.Unmarshal(r.Body, &e); err != nil {

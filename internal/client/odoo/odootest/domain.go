@@ -144,6 +144,9 @@ func holds(have any, operator string, want any) bool {
 	case "like":
 		return have != false && strings.Contains(fmt.Sprint(have), fmt.Sprint(want))
 	}
+	if have == false {
+		return false
+	}
 	n := compare(have, want)
 	return operator == ">" && n > 0 || operator == ">=" && n >= 0 || operator == "<" && n < 0 || operator == "<=" && n <= 0
 }
