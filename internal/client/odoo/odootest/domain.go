@@ -109,7 +109,7 @@ func (w work) values(m *model, r map[string]any, path string, leaf []any) ([]any
 		if w.Major >= 19 {
 			where = "condition"
 		}
-		return nil, fail("builtins.ValueError", "Invalid field %s.%s in %s ('%s', '%s', %v)", m.name, name, where, path, leaf[1], leaf[2])
+		return nil, fail("builtins.ValueError", "Invalid field %s.%s in %s ('%s', '%s', %s)", m.name, name, where, path, leaf[1], python(leaf[2]))
 	}
 	if !more {
 		v, ok := r[name]
@@ -160,4 +160,12 @@ func same(a, b any) bool {
 	left, _ := json.Marshal(a)
 	right, _ := json.Marshal(b)
 	return string(left) == string(right)
+}
+
+// python writes a value as Python shows it.
+func python(v any) string {
+	if text, ok := v.(string); ok {
+		return "'" + text + "'"
+	}
+	return fmt.Sprint(v)
 }
