@@ -10,7 +10,9 @@ import (
 
 func TestOdooConnect(t *testing.T) {
 	o := setup(t)
-	run := func(command, args string) (json.RawMessage, error) { return o.Run(t.Context(), "", command, []byte(args)) }
+	run := func(command, args string) (json.RawMessage, error) {
+		return o.Run(t.Context(), "", command, []byte(args))
+	}
 	if _, err := run("agent create", `{"agent_id":"clerk"}`); err != nil {
 		t.Fatal(err)
 	}

@@ -151,6 +151,7 @@ func fail(class, format string, args ...any) *fault {
 	return &fault{class, fmt.Sprintf(format, args...)}
 }
 
+// ServeHTTP answers at every door of the version.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	s.http++
