@@ -36,9 +36,13 @@ func Classify(err error) error {
 		"the database went away during the call; a read can be repeated, for a change look first whether it was made")
 }
 
-// Away reports whether an error means that the database cannot be reached or
-// is going down or coming up (PostgreSQL's error classes 08, 57P and 53).
+// Away reports whether an error means that the database cannot be reached, is
+// full, or is going down or coming up (PostgreSQL's error classes 08 and 57P,
+// and 53300), also after Classify.
 func Away(err error) bool {
+	if f, classified := fault.Of(err); classified {
+		return f.Reason == fault.Unavailable || f.Reason == fault.OutcomeUnknown
+	}
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) {
 		return strings.HasPrefix(pg.Code, "08") || strings.HasPrefix(pg.Code, "57P") || pg.Code == "53300"

@@ -77,6 +77,9 @@ func TestClassify(t *testing.T) {
 				t.Errorf("%s: Away(%v) = %v, want %v", c.name, err, got, c.away)
 			}
 			got := postgres.Classify(err)
+			if got := postgres.Away(orNil(got)); got != c.away {
+				t.Errorf("%s: Away of it, classified, is %v, want %v", c.name, got, c.away)
+			}
 			f, isFault := fault.Of(got)
 			switch {
 			case c.want == unchanged && (isFault || !errors.Is(got, err)):

@@ -191,7 +191,7 @@ func TestHelpers(t *testing.T) {
 	}
 }
 
-// TestLAM01 and LAM-02: behind a transaction pooler nothing outlives its
+// TestPooled: rows LAM-01 and LAM-02: behind a transaction pooler nothing outlives its
 // transaction on the server's side, so nothing pins a connection and nothing
 // of one instance meets another's. Without the setting statements are kept,
 // which shows that the test can tell.
