@@ -133,7 +133,9 @@ func (s *session) make(ctx context.Context, c change) (outcome, jsontext.Value, 
 	if err := s.start(ctx, o.WriteID, c); err != nil {
 		return outcome{}, nil, err
 	}
-	result, err := s.call(ctx, c.call)
+	calling, cancel := leaveTime(ctx)
+	defer cancel()
+	result, err := s.call(calling, c.call)
 	switch {
 	case err == nil:
 	case api.KindOf(err) == api.NoResult:
@@ -159,7 +161,16 @@ func loginFailed(err error) bool {
 }
 
 // lookTime bounds the look whether a change was made.
-const lookTime = 5 * time.Second
+const lookTime = 3 * time.Second
+
+// leaveTime ends a call early enough that the look still fits into the time
+// of the whole call: a function is stopped at its end, whatever it is doing.
+func leaveTime(ctx context.Context) (context.Context, context.CancelFunc) {
+	if end, ok := ctx.Deadline(); ok && time.Until(end) > 2*lookTime {
+		return context.WithDeadline(ctx, end.Add(-lookTime))
+	}
+	return ctx, func() {}
+}
 
 // lost finds out what became of a change whose answer is lost.
 func (s *session) lost(ctx context.Context, o outcome, c change, cause error) (outcome, jsontext.Value, error) {

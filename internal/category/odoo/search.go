@@ -32,11 +32,11 @@ func (l *nameList) UnmarshalJSON(b []byte) error {
 
 type searchArgs struct {
 	Model  string    `json:"model" doc:"res.partner"`
-	Domain tool.List `json:"domain,omitempty" doc:"Odoo domain"`
+	Domain tool.List `json:"domain,omitempty" doc:"As [[\"state\",\"=\",\"sale\"]]"`
 	Fields nameList  `json:"fields,omitempty" doc:"Names"`
 	Order  string    `json:"order,omitempty" doc:"name desc"`
 	paging
-	Archived  bool  `json:"archived,omitempty" doc:"Too"`
+	Archived  bool  `json:"archived,omitempty" doc:"Include archived"`
 	CompanyID int64 `json:"company_id,omitempty" doc:"Act in it"`
 }
 

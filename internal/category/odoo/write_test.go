@@ -1,13 +1,16 @@
 package odoo_test
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"pawgate/internal/client/odoo/odootest"
 	"pawgate/internal/fault"
+	"pawgate/internal/tool"
 )
 
 // kept is the newest row of the table of changes.
@@ -211,6 +214,26 @@ func spoil(method string) func(http.ResponseWriter, odootest.Call) bool {
 			_ = conn.Close()
 		}
 		return true
+	}
+}
+
+// Odoo did it but does not answer in time.
+func TestLostAnswers_timeout(t *testing.T) {
+	b := setup(t, 18)
+	b.ok("odoo_crm_leads", `{}`)
+	release := make(chan struct{})
+	t.Cleanup(func() { close(release) })
+	b.After = func(_ http.ResponseWriter, c odootest.Call) bool {
+		if c.Method == "write" {
+			<-release
+		}
+		return false
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 400*time.Millisecond)
+	defer cancel()
+	out := tool.Assemble(b.cat).Call(ctx, b.clerk(), "odoo_execute", []byte(`{"model":"crm.lead","method":"write","ids":[44],"values":{"name":"Late"}}`))
+	if out.OK == nil || !strings.Contains(string(out.OK), "the change is there") {
+		t.Errorf("answer %s %+v", out.OK, out.Fault)
 	}
 }
 
