@@ -57,9 +57,9 @@ claude: build ## Connect the real Claude Code CLI and call tools with it
 sam: build ## Validate, build and run the template with the real SAM CLI
 	@.ci/lib/sam.sh >/dev/null && $(GO) test -count=1 -timeout 40m -tags 'e2e sam' -v ./internal/e2e -run 'TestTemplate|TestSAM'
 
-fuzz: ## Fuzz every target for a few seconds (FUZZTIME=3s)
+fuzz: ## Fuzz every target for FUZZTIME (10000x: inputs; or 30s)
 	@for f in $$(grep -rl --include='*_test.go' '^func Fuzz' internal local); do for t in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\).*/\1/p' $$f); do \
-		$(GO) test -run '^$$' -fuzz "^$$t$$" -fuzztime $${FUZZTIME:-3s} ./$$(dirname $$f) || exit 1; done; done
+		$(GO) test -run '^$$' -fuzz "^$$t$$" -fuzztime $${FUZZTIME:-10000x} ./$$(dirname $$f) || exit 1; done; done
 
 bench: ## Measure what the README states, as ratios in one run
 	@$(GO) test -count=1 -timeout 30m -tags bench -v -run 'TestGate|TestColdStart|TestAuditCost|TestLoad' ./internal/bench

@@ -60,7 +60,7 @@ type bench struct {
 
 func setup(t *testing.T) bench {
 	t.Helper()
-	return bench{t: t, Operator: operator.Operator{DB: postgrestest.New(t), Catalog: tools(t), Env: "test", By: "local:tester", Now: clock}}
+	return bench{t: t, Operator: operator.Operator{DB: postgrestest.Clone(t), Catalog: tools(t), Env: "test", By: "local:tester", Now: clock}}
 }
 
 // ok runs a command that must succeed and decodes its result.

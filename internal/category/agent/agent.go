@@ -41,7 +41,7 @@ func Open(ctx context.Context, cfg Config) (tool.Category, error) {
 func New(db postgres.DB, now func() time.Time) tool.Category {
 	a := agent{db: db, now: now}
 	return tool.Category{Name: "agent", Tools: []tool.Tool{
-		tool.Read("list_agents", "List the agents you may see: yourself and those that report to you.", a.list),
+		tool.Read("list_agents", "List yourself and the agents that report to you.", a.list),
 		tool.Read("agent_status", "Tell how one agent is doing: state, emergency stop, last calls and errors.", a.status),
 	}}
 }

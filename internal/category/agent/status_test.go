@@ -72,7 +72,7 @@ func TestAgentStatus(t *testing.T) {
 		LastCalls: []callShown{
 			{At: noon.Add(-time.Minute), Tool: "memory_search", Decision: "allowed", Outcome: "ok", DurationMS: 1.5},
 			{At: noon.Add(-time.Hour), Tool: "memory_store", Decision: "allowed", Outcome: "fault", Reason: "unavailable", DurationMS: 0.02},
-			{At: noon.Add(-25 * time.Hour), Tool: "odoo_search", Decision: "refused", Reason: "denied"},
+			{At: noon.Add(-25 * time.Hour), Tool: "odoo_search", Decision: "refused", Reason: "unknown_tool"},
 		},
 		LastErrors: []callShown{
 			{At: noon.Add(-time.Hour), Tool: "memory_store", Decision: "allowed", Outcome: "fault", Reason: "unavailable", DurationMS: 0.02},

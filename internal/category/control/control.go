@@ -75,13 +75,13 @@ func With(db postgres.DB, now func() time.Time, o Options) tool.Category {
 	}
 	c := control{db: db, now: now, Options: o}
 	return tool.Category{Name: "control", Tools: []tool.Tool{
-		tool.Destroy("emergency_stop", "Halt agents at once: no tool call of theirs runs until an operator resumes.",
+		tool.Destroy("emergency_stop", "Halt agents at once, until an operator resumes.",
 			c.emergencyStop, tool.Idempotent, tool.PassesStop),
 		tool.Write("tool_approve", "Decide what another agent waits for.",
 			c.toolApprove, tool.Idempotent, tool.NeedsScope(caller.ScopeApprove)),
 		// Secret, because the arguments hold those of other tools, secrets and all.
 		tool.Read("tool_preflight", "Tell whether calls would run now, without running them.", c.toolPreflight, tool.Secret("arguments")),
-		tool.Read("audit_trail_query", "List your calls and refusals, and those of agents that report to you, newest first.", c.auditTrailQuery),
+		tool.Read("audit_trail_query", "List calls and refusals of yours and your reports, newest first.", c.auditTrailQuery),
 		tool.Write("capability_request", "Ask a person for a grant to use a scoped tool for a while.", c.capabilityRequest, tool.Idempotent),
 		tool.Read("decision_list", "List the choices you offered that are still open, newest first.", c.decisionList),
 		tool.Write("decision_resolve", "Record the chosen option of a choice.", c.decisionResolve, tool.Idempotent),

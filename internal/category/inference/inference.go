@@ -57,7 +57,7 @@ func Open(ctx context.Context, cfg Config) (tool.Category, error) {
 func New(db postgres.DB, host *llama.Host, s Settings, now func() time.Time) tool.Category {
 	i := inference{db: db, host: host, remote: llama.NewEndpoint(s.RemoteURL, s.RemoteKey), settings: s, now: now}
 	return tool.Category{Name: "inference", Tools: []tool.Tool{
-		tool.Read("inference_status", "Tell the inference mode, the models loaded and found on the host, and whether each endpoint answers.", i.status),
+		tool.Read("inference_status", "Tell the inference mode, the models loaded and found, and which endpoints answer.", i.status),
 		tool.Write("inference_mode", "Show or set where prompts are answered: auto, local, remote or off. Holds for every agent.", i.mode, tool.Idempotent),
 		tool.Read("route_query", "Tell whether a fast local, a strong local or a remote model should answer a prompt, and why.", i.route),
 		tool.Write("jitrl_feedback", "Reward or punish a local model's answer; similar prompts of yours are answered accordingly.", i.feedback),

@@ -18,10 +18,10 @@ type storeArgs struct {
 	Predicate   string   `json:"predicate,omitempty" doc:"Such as lives_in" maxlen:"128"`
 	Object      string   `json:"object,omitempty" doc:"Replaces the one before" maxlen:"2000"`
 	ValidFrom   string   `json:"valid_from,omitempty" doc:"Date or time; default now"`
-	ValidUntil  string   `json:"valid_until,omitempty" doc:"Date or time it ends"`
-	Supersedes  string   `json:"supersedes,omitempty" doc:"Id this corrects or closes"`
-	DerivedFrom []string `json:"derived_from,omitempty" doc:"Ids it was concluded from"`
-	Origin      string   `json:"origin,omitempty" doc:"Such as tool_echo, web:example.com"`
+	ValidUntil  string   `json:"valid_until,omitempty" doc:"The same"`
+	Supersedes  string   `json:"supersedes,omitempty" doc:"Id this corrects"`
+	DerivedFrom []string `json:"derived_from,omitempty" doc:"Ids it follows from"`
+	Origin      string   `json:"origin,omitempty" doc:"Such as web:example.com"`
 }
 
 func (a storeArgs) Validate() error {

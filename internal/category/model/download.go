@@ -14,9 +14,9 @@ import (
 
 type downloadArgs struct {
 	Repo     string `json:"repo" doc:"owner/name, as model_search shows it" maxlen:"200"`
-	Filename string `json:"filename" doc:"A .gguf file of it; other parts follow" maxlen:"400"`
+	Filename string `json:"filename" doc:"A .gguf file of it" maxlen:"400"`
 	Revision string `json:"revision,omitempty" doc:"Branch, tag or commit" maxlen:"100"`
-	Wait     *int   `json:"wait_seconds,omitempty" doc:"20 if left out; then it goes on and a repeated call shows progress" min:"0" max:"300"`
+	Wait     *int   `json:"wait_seconds,omitempty" doc:"Default 20; repeat to see progress" min:"0" max:"300"`
 	Cancel   bool   `json:"cancel,omitempty" doc:"End it; what it has is kept"`
 }
 

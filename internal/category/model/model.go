@@ -45,12 +45,12 @@ func Open(_ context.Context, cfg Config) (tool.Category, error) {
 func New(host *llama.Host, downloads *hub.Downloads, now func() time.Time) tool.Category {
 	m := model{host: host, downloads: downloads, now: now}
 	return tool.Category{Name: "model", Tools: []tool.Tool{
-		tool.Read("hardware_info", "Tell the sidecar host's processors, memory, GPUs and limits, and how large a model fits.", m.hardware),
+		tool.Read("hardware_info", "Tell the host's processors, memory and GPUs, and how large a model fits.", m.hardware),
 		tool.Read("model_list", "List the models on the host: size, architecture, quantization, context, memory, whether loaded.", m.list),
 		tool.Write("model_load", "Load a model into a llama-server and wait until it is ready.", m.load, tool.Idempotent, tool.Rate(tool.ClassExecute)),
 		tool.Write("model_unload", "Unload a model and free its memory.", m.unload, tool.Idempotent, tool.Rate(tool.ClassExecute)),
 		tool.Read("model_search", "Search the model hub for GGUF models and tell which builds fit this host.", m.search, tool.OpenWorld),
-		tool.Write("model_download", "Download a GGUF model from the hub, verified; repeat the call to follow it.", m.download, tool.OpenWorld, tool.Idempotent),
+		tool.Write("model_download", "Download a GGUF model, verified; repeat the call to follow it.", m.download, tool.OpenWorld, tool.Idempotent),
 		tool.Read("model_recommend", "Recommend models that fit this host, with the arithmetic.", m.recommend),
 	}}
 }

@@ -27,9 +27,9 @@ type extractArgs struct {
 	source
 	Selector   string   `json:"selector" doc:"CSS, with :has(), :contains(\"x\"), final ::text or ::attr(name); in JSON a pointer: /items/0" maxlen:"1000"`
 	Format     string   `json:"format,omitempty" doc:"text if left out" enum:"text,html,markdown,json,table"`
-	Attributes []string `json:"attributes,omitempty" doc:"Attributes to add, such as href"`
+	Attributes []string `json:"attributes,omitempty" doc:"Such as href"`
 	Limit      int      `json:"limit,omitempty" doc:"50 if left out" min:"1" max:"500"`
-	Offset     int      `json:"offset,omitempty" doc:"next_offset of the last part" min:"0"`
+	Offset     int      `json:"offset,omitempty" doc:"next_offset" min:"0"`
 	MaxLength  int      `json:"max_length,omitempty" doc:"Characters in all; 20000 if left out" min:"1" max:"200000"`
 }
 

@@ -21,7 +21,7 @@ type fetchArgs struct {
 	source
 	Format     string `json:"format,omitempty" doc:"markdown if left out; raw: the source" enum:"markdown,text,raw"`
 	WholePage  bool   `json:"whole_page,omitempty" doc:"Menus and margins too"`
-	StartIndex int    `json:"start_index,omitempty" doc:"next_start_index of the last part" min:"0"`
+	StartIndex int    `json:"start_index,omitempty" doc:"next_start_index" min:"0"`
 	MaxLength  int    `json:"max_length,omitempty" doc:"Characters; 10000 if left out" min:"1" max:"200000"`
 }
 

@@ -56,7 +56,7 @@ func New(db postgres.DB, s Settings, now func() time.Time, options ...safehttp.O
 	return tool.Category{Name: "web", Tools: []tool.Tool{
 		tool.Read("web_search", "Search the web: title, address and snippet of each result.", w.search, tool.OpenWorld, tool.Rate(tool.ClassExpensive)),
 		tool.Read("web_fetch_cached", "Read a web page, PDF, JSON or text: markdown of the main content, in parts.", w.fetch, tool.OpenWorld),
-		tool.Read("web_extract", "Take elements out of a page by CSS selector, or a value out of JSON by JSON Pointer.", w.extract, tool.OpenWorld),
+		tool.Read("web_extract", "Take elements of a page by CSS selector, or a value of JSON by pointer.", w.extract, tool.OpenWorld),
 	}}
 }
 

@@ -8,11 +8,11 @@ import (
 
 // LoadArgs are the arguments that the tools which start a server share.
 type LoadArgs struct {
-	ContextSize int      `json:"context_size,omitempty" doc:"Tokens; 4096 if left out" min:"256" max:"1048576"`
-	GPULayers   *int     `json:"gpu_layers,omitempty" doc:"All that fit if left out" min:"0" max:"999"`
-	Args        []string `json:"args,omitempty" doc:"llama-server flags, such as --embeddings; a refusal lists them"`
-	TTL         *int     `json:"ttl_seconds,omitempty" doc:"Idle time until unloaded; 0: never" min:"0" max:"604800"`
-	Wait        *int     `json:"wait_seconds,omitempty" doc:"For it to be ready; 20 if left out" min:"0" max:"300"`
+	ContextSize int      `json:"context_size,omitempty" doc:"Tokens; default 4096" min:"256" max:"1048576"`
+	GPULayers   *int     `json:"gpu_layers,omitempty" doc:"Default: all that fit" min:"0" max:"999"`
+	Args        []string `json:"args,omitempty" doc:"llama-server flags, such as --embeddings"`
+	TTL         *int     `json:"ttl_seconds,omitempty" doc:"Idle time; 0: never" min:"0" max:"604800"`
+	Wait        *int     `json:"wait_seconds,omitempty" doc:"To be ready; default 20" min:"0" max:"300"`
 	Force       bool     `json:"force,omitempty" doc:"Though it seems not to fit"`
 }
 

@@ -215,10 +215,12 @@ begin
     update approvals p set finished_at = clock_timestamp()
     from jsonb_array_elements(finished) f
     where not (f ->> 'release')::boolean and p.id = f ->> 'approval_id' and p.finished_at is null;
-    perform audit_append(rows, again);
+    -- Before the chain's head is locked, as an operator's revocation does: in the
+    -- other order the two could wait for each other.
     update api_keys k set last_used_at = now()
     where k.id in (select value ->> 'credential_id' from jsonb_array_elements(rows))
       and (k.last_used_at is null or k.last_used_at < now() - interval '1 minute');
+    perform audit_append(rows, again);
 end
 $$;
 -- +goose StatementEnd
