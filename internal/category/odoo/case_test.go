@@ -128,7 +128,7 @@ func TestODOO_09_doors(t *testing.T) {
 
 func TestODOO_12_paging(t *testing.T) {
 	b := setup(t, 18)
-	const rows = 20_000
+	const rows = 20_000 // a hundred pages
 	for i := range rows {
 		b.Add("res.country", object{"name": fmt.Sprintf("same %d", i%3)})
 	}

@@ -11,6 +11,7 @@ type model struct {
 	name, title string
 	fields      map[string]field
 	rows        []map[string]any
+	index       map[int64]map[string]any
 	next        int64
 }
 
@@ -18,12 +19,7 @@ func (m *model) find(id int64) map[string]any {
 	if m == nil {
 		return nil
 	}
-	for _, r := range m.rows {
-		if r["id"] == id {
-			return r
-		}
-	}
-	return nil
+	return m.index[id]
 }
 
 func (m *model) add(values map[string]any) int64 {
@@ -42,12 +38,13 @@ func (m *model) add(values map[string]any) int64 {
 	m.next = max(m.next, id)
 	r["id"] = id
 	m.rows = append(m.rows, r)
+	m.index[id] = r
 	return id
 }
 
 // describe reads fields written as "name:type:Label:relation or selection".
 func describe(name, title string, specs ...string) *model {
-	m := &model{name: name, title: title, fields: map[string]field{}}
+	m := &model{name: name, title: title, fields: map[string]field{}, index: map[int64]map[string]any{}}
 	for _, spec := range append([]string{"id:integer:ID", "display_name:char:Display Name", "create_date:datetime:Created on", "create_uid:many2one:Created by:res.users"}, specs...) {
 		p := strings.SplitN(spec, ":", 4)
 		f := field{"type": p[1], "string": p[2], "required": p[0] == "name", "readonly": p[0] == "id", "store": p[0] != "display_name"}

@@ -121,6 +121,9 @@ func (w work) onRecords() (any, *fault) {
 		if w.c.Model == "res.partner" && slices.Contains(w.c.IDs, 3) {
 			return nil, fail("odoo.exceptions.RedirectWarning", "You cannot delete contacts linked to an active user.\nYou should rather archive them after archiving their associated user.\n\nLinked active users : Mitchell Admin\n{'type': 'ir.actions.act_window', 'res_model': 'res.users'}\nGo to users\nNone")
 		}
+		for _, id := range w.c.IDs {
+			delete(w.m.index, id)
+		}
 		w.m.rows = slices.DeleteFunc(w.m.rows, func(r map[string]any) bool { return slices.Contains(w.c.IDs, r["id"].(int64)) })
 		return true, nil
 	case "copy":
