@@ -9,6 +9,7 @@ FUNCTIONS := $(notdir $(wildcard functions/*))
 LAMBDA  := CGO_ENABLED=0 GOOS=linux $(GO) build -trimpath -tags lambda.norpc -ldflags='-s -w'
 
 .DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
 .PHONY: help run build test check generate tool functions lambda resilience guide conformance claude sam bench bench-memory soak fuzz
 
 help: ## Show this list

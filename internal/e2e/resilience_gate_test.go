@@ -222,7 +222,9 @@ func TestResilienceReleaseOnce(t *testing.T) {
 // answers is a backend whose every call comes to the same outcome.
 type answers struct{ out tool.Outcome }
 
-func (b answers) Call(context.Context, caller.Caller, *catalog.Entry, []byte) tool.Outcome { return b.out }
+func (b answers) Call(context.Context, caller.Caller, *catalog.Entry, []byte) tool.Outcome {
+	return b.out
+}
 
 // TestResilienceUnknownIsFinal: that the outcome of a write is unknown does not
 // change by asking again under its key, so the repetition does not say to.

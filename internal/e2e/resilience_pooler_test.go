@@ -202,8 +202,8 @@ func catalogued(t *testing.T, category string) map[string]schema {
 	}
 	var file struct {
 		Tools []struct {
-			Name        string
-			InputSchema schema
+			Public struct{ Name string }
+			Args   schema
 		}
 	}
 	if err := json.Unmarshal(text, &file); err != nil {
@@ -211,7 +211,10 @@ func catalogued(t *testing.T, category string) map[string]schema {
 	}
 	tools := map[string]schema{}
 	for _, tool := range file.Tools {
-		tools[tool.Name] = tool.InputSchema
+		tools[tool.Public.Name] = tool.Args
+	}
+	if len(tools) == 0 || tools[file.Tools[0].Public.Name].Properties == nil && len(file.Tools) > 3 {
+		t.Fatalf("the catalogue of %s was not understood", category)
 	}
 	return tools
 }

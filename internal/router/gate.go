@@ -170,7 +170,7 @@ func (r *Router) redacted(out tool.Outcome) tool.Outcome {
 // unrecorded answers instead of a call whose audit row could not be written.
 func (r *Router) unrecorded(c *call, cause error, harmless bool) answer {
 	r.Log.Error("audit row not written", "request_id", c.requestID, "tool", short(c.name), "error", cause)
-	if harmless && !postgres.Away(cause) && !errors.Is(cause, context.DeadlineExceeded) {
+	if harmless && !passing(cause) {
 		return answerOf(tool.Outcome{Fault: fault.New(fault.Internal,
 			"the call could not be recorded, so it was not done; the operator finds the cause in the log under request %s", c.requestID)})
 	}
@@ -190,6 +190,12 @@ func untouched(out tool.Outcome) bool {
 	}
 	return out.Fault != nil && slices.Contains([]fault.Reason{fault.Unavailable, fault.SidecarUnreachable, fault.NotConfigured,
 		fault.NotFound, fault.Conflict, fault.Denied}, out.Fault.Reason)
+}
+
+// passing reports whether an error of the database goes away by itself.
+func passing(err error) bool {
+	_, said := fault.Of(err) // package postgres has said so
+	return said || postgres.Away(err) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // refuseNotification: a tools/call without an id could never be answered, so
