@@ -72,8 +72,8 @@ func (r *Router) askClient(ctx context.Context, c *call, v verdict) (decided, *a
 func (r *Router) form(c *call, v verdict) mcp.ElicitationParams {
 	return mcp.ElicitationParams{
 		Mode: mcp.ElicitationModeForm,
-		Message: fmt.Sprintf("Agent %s wants to call %s with %s. Approval %s, until %s.",
-			c.snapshot.Agent.ID, c.entry.Name, shown(r.redactedArguments(c.entry, c.arguments)), v.ID, v.Until.UTC().Format(time.RFC3339)),
+		Message: fmt.Sprintf("Agent %s wants to call %s with %s. It asks because %s. Approval %s, until %s.",
+			c.snapshot.Agent.ID, c.entry.Name, shown(r.redactedArguments(c.entry, c.arguments)), c.because, v.ID, v.Until.UTC().Format(time.RFC3339)),
 		RequestedSchema: json.RawMessage(`{"type":"object","properties":{` +
 			`"decision":{"type":"string","title":"Decision","enum":["approve","deny"]},` +
 			`"reason":{"type":"string","title":"Reason, if denied"}},"required":["decision"]}`),

@@ -61,7 +61,7 @@ func TestAskModernClient(t *testing.T) {
 	g := newGate(t)
 	g.byClient()
 	state, message := asked(t, g.asking(`"arguments":{"input":"a"}`, canAsk))
-	for _, part := range []string{"alice", "probe_write", `"input":"a"`} {
+	for _, part := range []string{"alice", "probe_write", `"input":"a"`, "approval_required_tools"} {
 		if !strings.Contains(message, part) {
 			t.Errorf("the card lacks %s: %s", part, message)
 		}

@@ -28,6 +28,7 @@ type call struct {
 	started   time.Time
 
 	arguments []byte // normalised, once they are
+	because   string // why a person must approve, if one must
 
 	local   *LocalDoor             // the stdio door, when it came by it
 	push    func(msg []byte) error // sends the client a message before the answer

@@ -84,6 +84,7 @@ func (r *Router) reserve(ctx context.Context, c *call, because string) (reservat
 		return reservation{}, nil
 	}
 	w := wish{because: because, limited: !limit.Allowed}
+	c.because = because
 	if !c.entry.Hints.ReadOnly {
 		w.ticket = c.message.ticket
 	}
