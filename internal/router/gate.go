@@ -110,6 +110,9 @@ func (r *Router) dispatch(ctx context.Context, c *call) tool.Outcome {
 	if errors.Is(context.Cause(ctx), errStopped) && out.OK == nil {
 		return cutOff(c)
 	}
+	if f := out.Fault; f != nil && (f.Reason == fault.DeadlineExceeded || f.Reason == fault.Cancelled) {
+		out.Fault = fault.New(f.Reason, "%s did not finish (%s); %s", c.entry.Name, f.Reason, mayHaveRun(c.entry))
+	}
 	return out
 }
 
