@@ -101,7 +101,7 @@ func (s *session) odooConnect(ctx context.Context, _ caller.Caller, a odooConnec
 	if kind == "" {
 		kind = "api_key"
 	}
-	models, denied, hidden, actions := or(a.Model, odooModels), or(a.Deny, odooDenied), or(a.Hide, odooFields), or(a.Action, odooActions)
+	models, denied, hidden, actions := or(a.Model, odooModels), also(odooDenied, a.Deny), also(odooFields, a.Hide), or(a.Action, odooActions)
 	_, err = postgres.Exec(ctx, s.db, odooSetSQL, pgx.StrictNamedArgs{"agent_id": a.AgentID, "url": strings.TrimRight(u.String(), "/"), "database": a.Database,
 		"login": a.Login, "secret": a.Secret, "secret_kind": kind, "companies": append([]int64{}, a.Company...), "lang": a.Lang, "timezone": a.Timezone,
 		"allowed_models": models, "denied_models": denied, "denied_fields": hidden, "allowed_actions": actions, "by": s.By, "now": s.Now()})
@@ -109,6 +109,12 @@ func (s *session) odooConnect(ctx context.Context, _ caller.Caller, a odooConnec
 		return odooConnected{}, fmt.Errorf("write odoo connection: %w", err)
 	}
 	return odooConnected{AgentID: a.AgentID, Actions: actions, Denied: denied, Note: "not tested yet: the tool odoo_connect does that"}, nil
+}
+
+// also adds to what is closed for every connection: naming one thing more must
+// not open the others.
+func also(always, more []string) []string {
+	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(always, more))))
 }
 
 func or(given, otherwise []string) []string {

@@ -57,6 +57,10 @@ func TestOdooConnect(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	// closing one model more leaves the others closed
+	if answer, err := run("odoo connect", with("deny", []string{"crm.team"})); err != nil || !strings.Contains(string(answer), `"res.users*"`) || !strings.Contains(string(answer), `"crm.team"`) {
+		t.Errorf("odoo connect --deny crm.team: %s %v", answer, err)
+	}
 	listed, err := run("odoo list", `{}`)
 	if err != nil {
 		t.Fatal(err)

@@ -25,7 +25,7 @@ func (s *session) domain(ctx context.Context, model string, raw tool.List) ([]an
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
 	var list []any
-	if err := dec.Decode(&list); err != nil {
+	if err := dec.Decode(&list); err != nil || list == nil { // null is not "everything"
 		return nil, malformedDomain("it is not a JSON array")
 	}
 	return s.checkDomain(ctx, model, list)
@@ -74,11 +74,12 @@ func (s *session) checkCondition(ctx context.Context, model string, leaf []any) 
 		return nil, malformedDomain("a condition has three parts: field, operator, value")
 	}
 	operator, ok := leaf[1].(string)
-	if !ok || !slices.Contains(operators, strings.ToLower(operator)) {
+	operator = strings.ToLower(operator) // one spelling for the check and for Odoo, which knows several
+	if !ok || !slices.Contains(operators, operator) {
 		return nil, malformedDomain("an operator is one of " + strings.Join(operators, ", "))
 	}
 	if n, ok := leaf[0].(json.Number); ok && operator == "=" && (n == "0" || n == "1") { // Odoo's own false and true
-		return leaf, nil
+		return []any{n, operator, leaf[2]}, nil
 	}
 	path, ok := leaf[0].(string)
 	if !ok || path == "" {

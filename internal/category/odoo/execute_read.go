@@ -1,8 +1,10 @@
 package odoo
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -164,6 +166,10 @@ func (s *session) groupsBy(ctx context.Context, w work) (executeResult, error) {
 	return s.answer(ctx, w, api.Call{Options: options})
 }
 
+// groupingTerm is a field, with a function or a granularity, and perhaps the
+// field that the function is of; an order may follow.
+var groupingTerm = regexp.MustCompile(`^([a-z_][\w.]*)(?::(\w+)(?:\(([\w.]+)\))?)?(?: (?:asc|desc|ASC|DESC))?$`)
+
 // checkNames checks the fields in a list or text of a grouping.
 func (s *session) checkNames(ctx context.Context, model string, v any) error {
 	var list []string
@@ -182,11 +188,15 @@ func (s *session) checkNames(ctx context.Context, model string, v any) error {
 		return fault.Invalid("args", "a grouping's fields are a list of texts such as amount_total:sum")
 	}
 	for _, text := range list {
-		name, _, _ := strings.Cut(strings.Fields(text + " ")[0], ":")
-		if name == "__count" {
+		if text == "__count" {
 			continue
 		}
-		if _, err := s.walk(ctx, model, name); err != nil {
+		term := groupingTerm.FindStringSubmatch(text)
+		if term == nil {
+			return fault.Invalid("args", "%q is no field of a grouping; write it as amount_total:sum or date_order:month", short(text))
+		}
+		// "alias:sum(field)" reads field, whatever stands before it.
+		if _, err := s.walk(ctx, model, cmp.Or(term[3], term[1])); err != nil {
 			return err
 		}
 	}

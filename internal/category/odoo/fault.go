@@ -65,6 +65,14 @@ func (s *session) unreachable(e *safehttp.Error) error {
 	return fault.New(fault.Unavailable, "Odoo is not reachable: %s; try again later", e.Error())
 }
 
+// version is Odoo's, as far as it is known: a fault may come before the login.
+func (s *session) version() string {
+	if s.client == nil {
+		return "of unknown version"
+	}
+	return s.client.Server().Version
+}
+
 func (s *session) explain(e *api.Error, model string) error {
 	subject := cmp.Or(model, "Odoo")
 	said := func(format string, args ...any) string {
@@ -99,9 +107,9 @@ func (s *session) explain(e *api.Error, model string) error {
 	case api.UnknownModel:
 		return s.unknownModel(cmp.Or(e.Name, model))
 	case api.UnknownField:
-		return fault.Invalid("fields", "%s has no field %s in Odoo %s; odoo_schema_fields lists its fields", subject, e.Name, s.client.Server().Version)
+		return fault.Invalid("fields", "%s has no field %s in Odoo %s; odoo_schema_fields lists its fields", subject, e.Name, s.version())
 	case api.UnknownMethod:
-		return fault.Invalid("method", "%s has no method %s in Odoo %s", subject, e.Name, s.client.Server().Version)
+		return fault.Invalid("method", "%s has no method %s in Odoo %s", subject, e.Name, s.version())
 	case api.UnknownArgument:
 		return fault.Invalid("args", "the method takes no argument %s", e.Name)
 	case api.BadDomain:
@@ -140,8 +148,8 @@ func (s *session) unknownModel(model string) error {
 	}
 	for _, a := range apps {
 		if strings.HasPrefix(model, a.prefix) {
-			return fault.New(notInstalled, "this Odoo (%s) has no model %s: the app %s is not installed; odoo_connect lists what is", s.client.Server().Version, model, a.app)
+			return fault.New(notInstalled, "this Odoo (%s) has no model %s: the app %s is not installed; odoo_connect lists what is", s.version(), model, a.app)
 		}
 	}
-	return fault.New(fault.NotFound, "this Odoo (%s) has no model %s; write it as Odoo does, such as res.partner", s.client.Server().Version, model)
+	return fault.New(fault.NotFound, "this Odoo (%s) has no model %s; write it as Odoo does, such as res.partner", s.version(), model)
 }

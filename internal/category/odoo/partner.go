@@ -11,7 +11,7 @@ const partnerModel = "res.partner"
 
 type partnersArgs struct {
 	Query string `json:"query,omitempty" doc:"Name or e-mail"`
-	Limit int    `json:"limit,omitempty" doc:"Or 10" max:"40"`
+	Limit int    `json:"limit,omitempty" doc:"Or 10" min:"1" max:"40"`
 }
 
 func (o odoo) partners(ctx context.Context, who caller.Caller, a partnersArgs) (page, error) {

@@ -10,7 +10,7 @@ import (
 
 type schemaArgs struct {
 	Model  string `json:"model" doc:"res.partner"`
-	Offset int    `json:"offset,omitempty" doc:"Start"`
+	Offset int    `json:"offset,omitempty" doc:"Start" min:"0"`
 }
 
 type schemaResult struct {

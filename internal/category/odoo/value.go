@@ -172,6 +172,11 @@ func (s *session) commands(ctx context.Context, f field, name, parameter string,
 		if err := s.conn.mayRelated(v, f.Relation); err != nil {
 			return nil, err
 		}
+		for _, needed := range linkRights(f, number.String()) {
+			if err := s.conn.may(needed, f.Relation, ""); err != nil {
+				return nil, err
+			}
+		}
 		if v == create || v == write {
 			nested, ok := command[len(command)-1].(map[string]any)
 			if !ok || len(command) != 3 {
@@ -186,6 +191,22 @@ func (s *session) commands(ctx context.Context, f field, name, parameter string,
 		out = append(out, command)
 	}
 	return out, nil
+}
+
+// linkRights are what a linking command needs on a field whose other side holds
+// the key (one2many): there, linking rewrites the other record, and unlinking
+// may delete it. On a many2many both only touch the table between.
+func linkRights(f field, command string) []verb {
+	if f.Type != "one2many" {
+		return nil
+	}
+	switch command {
+	case "3", "5", "6":
+		return []verb{write, unlink}
+	case "4":
+		return []verb{write}
+	}
+	return nil
 }
 
 // mayRelated is may for the lines of a record. Linking only needs the model to

@@ -263,3 +263,18 @@ func TestLostAnswers(t *testing.T) {
 		b.fault("odoo_crm_leads", `{}`, fault.Unavailable)
 	})
 }
+
+// Each of these once reached a record or a field that the connection closes.
+func TestExecute_ways_round(t *testing.T) {
+	b := setup(t, 18)
+	b.fault("odoo_execute", `{"model":"res.partner","method":"read_group","args":{"groupby":["name"],"fields":["x:max(vat)"]}}`, fault.Denied)
+	b.invalid("odoo_execute", `{"model":"res.partner","method":"read_group","args":{"groupby":["name"],"fields":["x:max(vat"]}}`, "args")
+	b.invalid("odoo_search", `{"model":"res.partner","domain":[["name","ANY!","x"]]}`, "domain")
+	b.invalid("odoo_search", `{"model":"res.partner","limit":-1}`, "limit")
+	b.invalid("odoo_search", `{"model":"res.partner","offset":-1}`, "offset")
+
+	b.connect(b.agent, object{"allowed_actions": []string{"read", "write"}}) // no unlink
+	for _, command := range []string{`[3,1]`, `[5]`, `[6,0,[]]`} {
+		b.fault("odoo_execute", `{"model":"sale.order","method":"write","ids":[24],"values":{"order_line":[`+command+`]}}`, fault.Denied)
+	}
+}
