@@ -69,7 +69,7 @@ type odooConnectArgs struct {
 	Model    []string `json:"model,omitempty" doc:"Models it may use, with *; all but the denied ones if left out"`
 	Deny     []string `json:"deny,omitempty" doc:"Models it may not use, which wins; if left out: ir.*, res.users*, hr.*, mail.*, payment.* and the like"`
 	Hide     []string `json:"hide,omitempty" doc:"Fields it never sees, as FIELD or MODEL/FIELD, with *; passwords and tokens if left out"`
-	Action   []string `json:"action,omitempty" doc:"What it may do: read, search, create, write, unlink, or execute, each limited as VERB:MODEL or execute:MODEL/METHOD; if left out, what the leads and orders tools need"`
+	Action   []string `json:"action,omitempty" doc:"What it may do: read, search, create, write, unlink, or execute, each limited as VERB:MODEL or execute:MODEL/METHOD (a method that is no button of a form must be named in full); if left out, what the leads and orders tools need"`
 	PlainOK  bool     `json:"allow_http,omitempty" doc:"Take an http:// address, whose secret anyone on the way can read"`
 }
 

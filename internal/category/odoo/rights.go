@@ -55,7 +55,8 @@ func (c connection) mayModel(model string) error {
 }
 
 // covers reads one entry of allowed_actions: "verb", "verb:MODEL", and for
-// execute "execute:METHOD" or "execute:MODEL/METHOD".
+// execute "execute:METHOD" or "execute:MODEL/METHOD". Without a method's whole
+// name, execute is only for what Odoo puts behind a button.
 func covers(entry string, v verb, model, method string) bool {
 	word, pattern, limited := strings.Cut(entry, ":")
 	if word != string(v) && (word != string(read) || v != find) {
@@ -63,7 +64,7 @@ func covers(entry string, v verb, model, method string) bool {
 	}
 	switch {
 	case !limited:
-		return true
+		return v != execute || matches(buttons, method)
 	case v != execute:
 		return match(pattern, model)
 	}
@@ -71,8 +72,12 @@ func covers(entry string, v verb, model, method string) bool {
 	if !both {
 		models, methods = "*", pattern
 	}
-	return match(models, model) && match(methods, method)
+	return match(models, model) && (methods == method || match(methods, method) && matches(buttons, method))
 }
+
+// buttons are the methods that Odoo's own forms call for a user. Any other may
+// read or write past the lists of fields, so that a pattern is not enough.
+var buttons = []string{"action_*", "button_*", "toggle_active", "message_post"}
 
 func matches(patterns []string, name string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return match(p, name) })

@@ -186,7 +186,7 @@ func TestExecute_refusals(t *testing.T) {
 			`{"model":"crm.lead","method":"search_read","args":{"context":{"lang":"xx"}}}`:       "args",
 			`{"model":"crm.lead","method":"write","ids":[44],"values":{"nosuch":1}}`:             "values",
 			`{"model":"crm.lead","method":"write","ids":[44],"values":{"date_deadline":"soon"}}`: "values",
-			`{"model":"res.partner","method":"no_such_method","ids":[10]}`:                       "method",
+			`{"model":"res.partner","method":"action_no_such","ids":[10]}`:                       "method",
 		} {
 			b.invalid("odoo_execute", args, parameter)
 		}
@@ -272,6 +272,13 @@ func TestExecute_ways_round(t *testing.T) {
 	b.invalid("odoo_search", `{"model":"res.partner","domain":[["name","ANY!","x"]]}`, "domain")
 	b.invalid("odoo_search", `{"model":"res.partner","limit":-1}`, "limit")
 	b.invalid("odoo_search", `{"model":"res.partner","offset":-1}`, "offset")
+
+	for _, allowed := range []string{"execute", "execute:*", "execute:res.partner/*"} {
+		b.connect(b.agent, object{"allowed_actions": []string{allowed}})
+		b.fault("odoo_execute", `{"model":"res.partner","method":"address_get","ids":[10]}`, fault.Denied)
+	}
+	b.connect(b.agent, object{"allowed_actions": []string{"execute:res.partner/address_get"}})
+	b.invalid("odoo_execute", `{"model":"res.partner","method":"address_get","ids":[10]}`, "method") // allowed, and Odoo's answer: the fake has none
 
 	b.connect(b.agent, object{"allowed_actions": []string{"read", "write"}}) // no unlink
 	for _, command := range []string{`[3,1]`, `[5]`, `[6,0,[]]`} {
