@@ -6,11 +6,11 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"pawgate/internal/caller"
+	"pawgate/internal/category/control"
 	"pawgate/internal/fault"
 	"pawgate/internal/postgres"
 )
@@ -25,27 +25,9 @@ type approvalListArgs struct {
 	After   string `json:"after,omitempty" doc:"Go on after this one" maxlen:"64"`
 }
 
-type approvalLine struct {
-	ApprovalID  string          `json:"approval_id"`
-	State       string          `json:"state"`
-	Kind        string          `json:"kind"` // call, or grant
-	AgentID     string          `json:"agent_id"`
-	Tool        string          `json:"tool"`
-	Arguments   json.RawMessage `json:"arguments"` // without secrets; of a grant: why it is asked for
-	Because     string          `json:"because"`   // the list or rule that asks
-	TaskID      string          `json:"task_id,omitzero"`
-	Reason      string          `json:"reason,omitzero"` // of whoever decided
-	CreatedAt   time.Time       `json:"created_at"`
-	ExpiresAt   time.Time       `json:"expires_at"`
-	DecidedBy   string          `json:"decided_by,omitzero"`
-	DecidedAt   *time.Time      `json:"decided_at,omitzero"`
-	Covers      json.RawMessage `json:"covers,omitzero"` // arguments that must be equal
-	CoversUntil *time.Time      `json:"covers_until,omitzero"`
-}
-
 type approvalListResult struct {
-	Approvals []approvalLine `json:"approvals"`
-	Next      string         `json:"next_after,omitzero"`
+	Approvals []control.Approval `json:"approvals"`
+	Next      string             `json:"next_after,omitzero"`
 }
 
 // approvalList shows the oldest pending request first, because it expires
@@ -53,7 +35,7 @@ type approvalListResult struct {
 func (s *session) approvalList(ctx context.Context, _ caller.Caller, a approvalListArgs) (approvalListResult, error) {
 	s.about = a.AgentID
 	limit := cmp.Or(a.Limit, 50)
-	lines, err := postgres.All[approvalLine](ctx, s.db, approvalListSQL, pgx.StrictNamedArgs{
+	lines, err := postgres.All[control.Approval](ctx, s.db, approvalListSQL, pgx.StrictNamedArgs{
 		"agent_id": a.AgentID, "state": cmp.Or(a.State, "pending"), "after": a.After, "limit": limit + 1,
 	})
 	switch {
@@ -87,7 +69,7 @@ type denyArgs struct {
 }
 
 type decision struct {
-	approvalLine
+	control.Approval
 	Changed bool   `json:"changed"` // false: it was decided so before
 	Note    string `json:"note,omitzero"`
 }

@@ -131,7 +131,7 @@ func TestMarkdown(t *testing.T) {
 		{"quote and emphasis", `<blockquote><p>Said <em>he</em> and <strong>she</strong>.</p></blockquote>`, "> Said *he* and **she**."},
 		{"definitions", `<dl><dt>Term</dt><dd>Meaning</dd></dl>`, "Term\n\nMeaning"},
 		{"form controls", `<p>Text <button>Buy</button><input value="x"></p>`, "Text"},
-		{"base element", `<base href="https://cdn.example.net/root/"><a href="a">x</a>`, "[x](https://cdn.example.net/root/a)"},
+		{"base element", `<base href="https://cdn.example.net/docs/"><a href="a">x</a>`, "[x](https://cdn.example.net/docs/a)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

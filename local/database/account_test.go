@@ -151,7 +151,7 @@ func TestUnreachableFolder(t *testing.T) {
 
 func TestSpareFor(t *testing.T) {
 	t.Parallel()
-	if got, want := spareFor("/root/x"), filepath.Join(systemDir(), "clusters"); got != want {
+	if got, want := spareFor("/srv/x"), filepath.Join(systemDir(), "clusters"); got != want {
 		t.Errorf("spare is %s, want %s", got, want)
 	}
 	if got := spareFor(t.TempDir()); !strings.HasPrefix(got, os.TempDir()) {

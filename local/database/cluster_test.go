@@ -199,10 +199,7 @@ func TestHeadlessServer(t *testing.T) {
 	check(t, syscall.Kill(backend, syscall.SIGSTOP)) // It cannot notice that the server has died.
 	pid := serverPID(t, dir)
 	check(t, syscall.Kill(pid, syscall.SIGKILL))
-	eventually(t, "the server is back", func() bool {
-		st, now, err := homeOf(dir).state()
-		return err == nil && st == ready && now.pid != pid
-	})
+	anotherRuns(t, dir, pid)
 	p.leave()
 	wantDown(t, dir)
 }
@@ -215,10 +212,7 @@ func TestServerToldToStop(t *testing.T) {
 	connect(t, url)
 	pid := serverPID(t, dir)
 	check(t, syscall.Kill(pid, syscall.SIGTERM))
-	eventually(t, "another server runs", func() bool {
-		st, now, err := homeOf(dir).state()
-		return err == nil && st == ready && now.pid != pid
-	})
+	anotherRuns(t, dir, pid)
 	p.leave()
 	wantDown(t, dir)
 }
@@ -273,4 +267,13 @@ func TestMissingPassword(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "put it back") {
 		t.Errorf("error is %v, want what to do", err)
 	}
+}
+
+// anotherRuns waits for a server in the place of the one that was pid.
+func anotherRuns(t *testing.T, dir string, pid int) {
+	t.Helper()
+	eventually(t, "another server runs", func() bool {
+		st, now, err := homeOf(dir).state()
+		return err == nil && st == ready && now.pid != pid
+	})
 }

@@ -33,13 +33,30 @@ func parse(schema *tool.Schema, operands []operand, line []string) (parsed, erro
 	p := parsed{args: map[string]any{}}
 	set := flagSet(schema, operands, &p)
 	words, err := interspersed(set, line)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return p, errHelp
-	case err != nil:
-		return p, usageError{err.Error()}
+	if err != nil {
+		return p, flagError(err)
 	}
 	return p, p.fill(operands, words)
+}
+
+// parseFlags reads the line of a command that has flags alone and no schema.
+func parseFlags(set *flag.FlagSet, line []string) error {
+	set.SetOutput(io.Discard)
+	if err := set.Parse(line); err != nil {
+		return flagError(err)
+	}
+	if set.NArg() > 0 {
+		return wrongArguments(set.Name(), set.Args())
+	}
+	return nil
+}
+
+// flagError tells a wish for help from a mistake.
+func flagError(err error) error {
+	if errors.Is(err, flag.ErrHelp) {
+		return errHelp
+	}
+	return usageError{err.Error()}
 }
 
 func flagSet(schema *tool.Schema, operands []operand, p *parsed) *flag.FlagSet {

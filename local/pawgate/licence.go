@@ -6,7 +6,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -46,16 +45,10 @@ func makeLicenceKey(_ context.Context, a *app, args []string) error {
 
 func makeLicence(ctx context.Context, a *app, args []string) error {
 	set := flag.NewFlagSet("licence make", flag.ContinueOnError)
-	set.SetOutput(io.Discard)
 	customer, edition, expires := set.String("customer", "", ""), set.String("edition", "", ""), set.String("expires", "", "")
 	agents := set.Int("agents", 0, "")
-	switch err := set.Parse(args); {
-	case errors.Is(err, flag.ErrHelp):
-		return errHelp
-	case err != nil:
-		return usageError{err.Error()}
-	case set.NArg() > 0:
-		return wrongArguments("licence make", set.Args())
+	if err := parseFlags(set, args); err != nil {
+		return err
 	}
 	var s signingSettings
 	if err := settings.Load(ctx, &s); err != nil {

@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
-	"io"
 	"net/http"
 
 	"pawgate/internal/router"
@@ -21,15 +19,9 @@ type bridgeSettings struct {
 
 func runMCPServer(ctx context.Context, a *app, args []string) error {
 	set := flag.NewFlagSet("mcp-server", flag.ContinueOnError)
-	set.SetOutput(io.Discard)
 	agent := set.String("agent", "default", "")
-	switch err := set.Parse(args); {
-	case errors.Is(err, flag.ErrHelp):
-		return errHelp
-	case err != nil:
-		return usageError{err.Error()}
-	case set.NArg() > 0:
-		return wrongArguments("mcp-server", set.Args())
+	if err := parseFlags(set, args); err != nil {
+		return err
 	}
 	var bridge bridgeSettings
 	if err := settings.Load(ctx, &bridge); err != nil {

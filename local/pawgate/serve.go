@@ -12,6 +12,7 @@ import (
 
 	"pawgate/internal/operator"
 	"pawgate/internal/settings"
+	"pawgate/local/listen"
 	"pawgate/local/server"
 )
 
@@ -53,7 +54,7 @@ func runServe(ctx context.Context, a *app, args []string) error {
 	defer local.Close()
 	welcome(a.stdout, addr, local.FirstKey)
 	go maintain(ctx, local, a.log)
-	return server.Serve(ctx, listener, local.Router)
+	return listen.Serve(ctx, listener, nil, local.Router)
 }
 
 // welcome tells how to connect.

@@ -6,12 +6,10 @@ package server
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
 	"net"
-	"net/http"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -206,41 +204,6 @@ func (l *Local) Close() {
 		l.closers[i]()
 	}
 	l.closers = nil
-}
-
-// Limits of the HTTP server, against clients that send slowly or keep
-// connections open for nothing.
-const (
-	headerTimeout = 10 * time.Second
-	bodyTimeout   = time.Minute
-	idleTimeout   = 2 * time.Minute
-	maxHeader     = 64 << 10
-	drainTimeout  = 10 * time.Second
-)
-
-// Serve answers HTTP on a listener until ctx ends, then lets running calls
-// finish.
-func Serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
-	srv := &http.Server{
-		Handler:           handler,
-		ReadHeaderTimeout: headerTimeout,
-		ReadTimeout:       bodyTimeout,
-		IdleTimeout:       idleTimeout,
-		MaxHeaderBytes:    maxHeader,
-	}
-	failed := make(chan error, 1)
-	go func() { failed <- srv.Serve(listener) }()
-	select {
-	case err := <-failed:
-		return fmt.Errorf("serve: %w", err)
-	case <-ctx.Done():
-	}
-	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
-	defer cancel()
-	if err := srv.Shutdown(drain); err != nil && !errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("stop serving: %w", err)
-	}
-	return nil
 }
 
 // LoopbackHosts are the Host headers that a server on loopback answers; any

@@ -44,7 +44,11 @@ type certificate struct {
 	pair   *tls.Certificate
 }
 
+// config is nil for a sidecar without a certificate: plain HTTP.
 func (c *certificate) config() *tls.Config {
+	if c == nil {
+		return nil
+	}
 	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: c.current}
 }
 

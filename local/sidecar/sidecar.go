@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
 	"os"
 	"time"
 
@@ -24,6 +23,7 @@ import (
 	"pawgate/internal/postgres"
 	"pawgate/internal/serve"
 	"pawgate/internal/tool"
+	"pawgate/local/listen"
 )
 
 // Config is what the sidecar reads from its environment.
@@ -39,15 +39,6 @@ type Config struct {
 	KeyFile  string `envconfig:"PAWGATE_SIDECAR_CERT_KEY" desc:"private key of that certificate, PEM file"`
 	ID       string `envconfig:"PAWGATE_SIDECAR_ID" desc:"name of the sidecar in its reports; unset: the host's name"`
 }
-
-// Limits against clients that send slowly or keep connections for nothing.
-const (
-	headerTimeout = 10 * time.Second
-	bodyTimeout   = time.Minute
-	idleTimeout   = 2 * time.Minute
-	maxHeader     = 64 << 10
-	drainTimeout  = 15 * time.Second
-)
 
 // sidecarConns is how many connections the sidecar may hold.
 const sidecarConns = 8
@@ -103,39 +94,8 @@ func Run(ctx context.Context, cfg Config, log *slog.Logger, ready func(net.Addr)
 		if ready != nil {
 			ready(listener.Addr())
 		}
-		return serveHTTP(ctx, listener, security, handler)
+		return listen.Serve(ctx, listener, security.config(), handler)
 	})
-}
-
-// serveHTTP answers until ctx ends, then waits for running calls.
-func serveHTTP(ctx context.Context, listener net.Listener, security *certificate, handler http.Handler) error {
-	srv := &http.Server{
-		Handler:           handler,
-		ReadHeaderTimeout: headerTimeout,
-		ReadTimeout:       bodyTimeout,
-		IdleTimeout:       idleTimeout,
-		MaxHeaderBytes:    maxHeader,
-	}
-	failed := make(chan error, 1)
-	go func() {
-		if security == nil {
-			failed <- srv.Serve(listener)
-			return
-		}
-		srv.TLSConfig = security.config()
-		failed <- srv.ServeTLS(listener, "", "")
-	}()
-	select {
-	case err := <-failed:
-		return fmt.Errorf("serve: %w", err)
-	case <-ctx.Done():
-	}
-	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
-	defer cancel()
-	if err := srv.Shutdown(drain); err != nil {
-		_ = srv.Close() // calls that ignore their deadline do not keep the host up
-	}
-	return nil
 }
 
 func hostName() string {

@@ -17,8 +17,8 @@ import (
 //go:embed approval_find.sql
 var approvalFindSQL string
 
-// approval is a request that a person decides, with what it came to.
-type approval struct {
+// Approval is a request that a person decides, with what it came to.
+type Approval struct {
 	ApprovalID  string          `json:"approval_id"`
 	State       string          `json:"state"` // pending, approved, denied, expired, used, cancelled or revoked
 	Kind        string          `json:"kind"`  // call, or grant
@@ -38,7 +38,7 @@ type approval struct {
 
 // request is an approval with the credential that asked for it.
 type request struct {
-	approval
+	Approval
 	Credential string
 }
 

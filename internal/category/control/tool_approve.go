@@ -30,7 +30,7 @@ type approveArgs struct {
 }
 
 type approveResult struct {
-	approval
+	Approval
 	Changed bool   `json:"changed"` // false: it was decided so before
 	Note    string `json:"note,omitzero"`
 }
@@ -45,12 +45,12 @@ func (c control) toolApprove(ctx context.Context, who caller.Caller, a approveAr
 	}
 	asked, err := c.findApproval(ctx, a.ApprovalID)
 	if err != nil || a.Decision == "show" {
-		return approveResult{approval: asked.approval}, err
+		return approveResult{Approval: asked.Approval}, err
 	}
 	if who.Agent == asked.AgentID || who.Credential == asked.Credential {
 		return approveResult{}, fault.New("self_approval", "agent %s asked for this itself, so another must decide", asked.AgentID)
 	}
-	covers, err := c.coverage(asked.approval, a)
+	covers, err := c.coverage(asked.Approval, a)
 	if err != nil {
 		return approveResult{}, err
 	}
@@ -67,14 +67,14 @@ func (c control) toolApprove(ctx context.Context, who caller.Caller, a approveAr
 		return approveResult{}, err
 	}
 	if len(decided) == 0 {
-		return settled(now.approval, state, covers)
+		return settled(now.Approval, state, covers)
 	}
-	return approveResult{approval: now.approval, Changed: true, Note: now.next()}, nil
+	return approveResult{Approval: now.Approval, Changed: true, Note: now.next()}, nil
 }
 
 // coverage is what a durable approval covers: the arguments that must stay
 // equal, as a JSON object, or nil for an approval of one call.
-func (c control) coverage(asked approval, a approveArgs) (json.RawMessage, error) {
+func (c control) coverage(asked Approval, a approveArgs) (json.RawMessage, error) {
 	switch {
 	case a.Decision != "approve" && (a.ForMinutes > 0 || a.Same != nil):
 		return nil, fault.Invalid("for_minutes", "for_minutes and same are for approving; a denial stands until the request expires")
@@ -112,12 +112,12 @@ func (c control) coverage(asked approval, a approveArgs) (json.RawMessage, error
 
 // settled answers whoever comes too late: alike when the decision was the
 // same, else with what it was.
-func settled(now approval, wanted string, covers json.RawMessage) (approveResult, error) {
+func settled(now Approval, wanted string, covers json.RawMessage) (approveResult, error) {
 	switch {
 	case now.State == "expired":
 		return approveResult{}, fault.New("expired", "approval %s ran out at %s; the agent must ask again", now.ApprovalID, now.ExpiresAt.UTC().Format(time.RFC3339))
 	case (now.State == wanted || now.State == "used" && wanted == "approved") && sameObject(covers, now.Covers):
-		return approveResult{approval: now, Note: "was decided so before"}, nil
+		return approveResult{Approval: now, Note: "was decided so before"}, nil
 	}
 	by := ""
 	if now.DecidedBy != "" {
@@ -142,7 +142,7 @@ func sameObject(a, b json.RawMessage) bool {
 }
 
 // next says what happens after a decision.
-func (a approval) next() string {
+func (a Approval) next() string {
 	switch {
 	case a.State == "denied":
 		return "the agent is told so when it repeats the call"

@@ -13,7 +13,7 @@ func TestClean_INF_14(t *testing.T) {
 		"loading /home/alice/models/x.gguf":        "loading x.gguf",
 		"failed: '/var/lib/x y/z.gguf' gone":       "failed: 'x y/z.gguf' gone",
 		`open "C:\Users\alice\x.gguf"`:             `open "x.gguf"`,
-		"path=/root/.pawgate/x, retry":             "path=x, retry",
+		"path=/srv/pawgate/x, retry":               "path=x, retry",
 		"file:///etc/passwd":                       "file:passwd",
 		"Use --ui/--no-ui (or --webui/--no-webui)": "Use --ui/--no-ui (or --webui/--no-webui)",
 		"eval 4.26 tokens/second, 3/4 done":        "eval 4.26 tokens/second, 3/4 done",
