@@ -9,8 +9,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"pawgate/internal/category/memory/terms"
 	"pawgate/internal/postgres"
+	"pawgate/internal/terms"
 )
 
 var (

@@ -9,9 +9,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"pawgate/internal/category/memory/terms"
 	"pawgate/internal/fault"
 	"pawgate/internal/postgres"
+	"pawgate/internal/terms"
 )
 
 var (

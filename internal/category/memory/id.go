@@ -7,7 +7,7 @@ import (
 	"encoding/binary"
 	"time"
 
-	"pawgate/internal/category/memory/terms"
+	"pawgate/internal/terms"
 )
 
 // crockford sorts as the bytes do and has no letters that look alike.

@@ -6,7 +6,7 @@ import (
 	"math"
 	"strings"
 
-	"pawgate/internal/category/memory/terms"
+	"pawgate/internal/terms"
 )
 
 // index is what a memory is found by: the columns terms and weights.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"pawgate/internal/category/memory/terms"
 	"pawgate/internal/fault"
+	"pawgate/internal/terms"
 )
 
 // The layers of memory.

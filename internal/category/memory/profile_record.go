@@ -6,8 +6,8 @@ import (
 	"unicode"
 
 	"pawgate/internal/caller"
-	"pawgate/internal/category/memory/terms"
 	"pawgate/internal/fault"
+	"pawgate/internal/terms"
 )
 
 const (

@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"pawgate/internal/category/memory/terms"
+	"pawgate/internal/terms"
 )
 
 // question is a query against one agent's memories: what it asks for, and

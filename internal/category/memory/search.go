@@ -12,8 +12,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"pawgate/internal/caller"
-	"pawgate/internal/category/memory/terms"
 	"pawgate/internal/postgres"
+	"pawgate/internal/terms"
 )
 
 var (

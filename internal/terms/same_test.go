@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"pawgate/internal/category/memory/terms"
+	"pawgate/internal/terms"
 )
 
 func TestSame(t *testing.T) {

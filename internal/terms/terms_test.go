@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"pawgate/internal/category/memory/terms"
+	"pawgate/internal/terms"
 )
 
 func texts(b terms.Bag) []string {
