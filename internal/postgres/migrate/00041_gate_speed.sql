@@ -1,5 +1,6 @@
 -- +goose Up
--- Every call waits for audit_append, so it is made cheap. PostgreSQL plans a
+-- Every call waits for audit_append and bucket_draw, so they are made cheap:
+-- what is almost always there is looked for before it is inserted. PostgreSQL plans a
 -- function in language sql anew with every statement that calls it, and cannot
 -- inline one that is called immutable while its parts are only stable;
 -- plpgsql keeps its plans for the session.
@@ -48,6 +49,31 @@ begin
         continue when given = '{}';
         insert into audit select * from unnest(given);
         update audit_heads set seq = chain.seq, hash = chain.hash where agent_id = agent;
+    end loop;
+end
+$$;
+-- +goose StatementEnd
+
+-- As before: draws on several buckets at once, in the order of their keys.
+-- +goose StatementBegin
+create or replace function bucket_draw(wanted jsonb)
+returns table (bucket text, granted double precision, tokens_left double precision) language plpgsql as $$
+declare
+    w record;
+    b buckets;
+begin
+    for w in select * from jsonb_to_recordset(wanted) as r (key text, burst double precision, rate double precision, n integer) loop
+        select * into b from buckets where key = w.key for update;
+        if not found then
+            insert into buckets values (w.key, greatest(w.burst, 1), true, clock_timestamp()) on conflict (key) do nothing;
+            select * into b from buckets where key = w.key for update;
+        end if;
+        tokens_left := least(greatest(w.burst, 1), b.tokens + extract(epoch from clock_timestamp() - b.at) * w.rate / 60);
+        granted := least(floor(tokens_left), w.n);
+        tokens_left := tokens_left - granted;
+        update buckets set tokens = tokens_left, at = clock_timestamp() where key = w.key;
+        bucket := w.key;
+        return next;
     end loop;
 end
 $$;
