@@ -16,6 +16,7 @@ var ownClients = map[string]string{
 	"internal/safehttp":               "it is the guard",
 	"internal/settings":               "signed requests to the region's own AWS endpoints",
 	"internal/router":                 "Lambda's Invoke API and the sidecar that the operator configured",
+	"internal/client/chat":            "the one model server that the operator configured; no redirect is followed",
 	"internal/client/embed":           "the one embedding server that the operator configured; no redirect is followed",
 	"internal/client/hub":             "downloads too large to hold; what the hub redirects to is judged by safehttp.Blocked",
 	"internal/client/llama":           "the one provider that the operator configured; no redirect is followed",

@@ -56,6 +56,9 @@ type Snapshot struct {
 	Stop   *Stop
 	// Edition is what the licence of this installation pays for.
 	Edition tool.Edition
+	// Within narrows what the agent may call, as Allowed does, for one run of it;
+	// nil: it is not narrowed.
+	Within []string
 	// Granted says that a grant for the tool in question is alive.
 	Granted bool
 	// FloodWait and ClassWait are how long until the credential's and the tool
@@ -183,8 +186,8 @@ func place(s *Snapshot, t *Tool) (Step, string) {
 	}
 	pattern, ok := match(s.Agent.Allowed, t.Name)
 	switch {
-	case !ok:
-		return StepAllowed, ""
+	case !ok, s.Within != nil && !covers(s.Within, t.Name):
+		return StepAllowed, pattern
 	case !s.Caller.Allows(t.Category, t.Action()), t.Scope != "" && !s.Caller.HasScope(t.Scope) && !s.Caller.Operator(): // an operator may whatever an approver may
 		return StepScope, pattern
 	case !covered(s.Edition, t.Edition):
@@ -200,6 +203,9 @@ func Listed(s Snapshot, t Tool) Decision {
 	case StepDenied:
 		return refused(step, "denied", "denied_tools of agent %s has %q", s.Agent.ID, pattern)
 	case StepAllowed:
+		if pattern != "" {
+			return refused(step, "not_allowed", "the agent may call %s, but not in this run", t.Name)
+		}
 		return refused(step, "not_allowed", "allowed_tools of agent %s has no pattern for %s", s.Agent.ID, t.Name)
 	case StepScope:
 		if s.Caller.Allows(t.Category, t.Action()) {
@@ -271,6 +277,11 @@ func match(patterns []string, name string) (string, bool) {
 		return "", false
 	}
 	return patterns[i], true
+}
+
+func covers(patterns []string, name string) bool {
+	_, ok := match(patterns, name)
+	return ok
 }
 
 // Matches reports whether a pattern covers a tool's name: "*", "memory_*", or

@@ -31,10 +31,15 @@ func requestID(ctx context.Context) string {
 // imitate another request's.
 func (r *Router) identify(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		id := strings.ToLower(rand.Text()[:20])
+		id, ctx := withRequestID(req.Context())
 		w.Header().Set("X-Request-Id", id)
-		next.ServeHTTP(w, req.WithContext(context.WithValue(req.Context(), requestIDKey{}, id)))
+		next.ServeHTTP(w, req.WithContext(ctx))
 	})
+}
+
+func withRequestID(ctx context.Context) (string, context.Context) {
+	id := strings.ToLower(rand.Text()[:20])
+	return id, context.WithValue(ctx, requestIDKey{}, id)
 }
 
 // recoverPanics keeps one broken request from ending the process. The panic's

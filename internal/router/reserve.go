@@ -162,7 +162,7 @@ func (r *Router) reconsider(ctx context.Context, c *call) (policy.Decision, erro
 	case err != nil:
 		return policy.Decision{}, err
 	}
-	now.Edition, now.FloodWait = c.snapshot.Edition, 0
+	now.Edition, now.Within, now.FloodWait = c.snapshot.Edition, c.snapshot.Within, 0
 	return policy.Decide(now, c.entry.Tool), nil
 }
 

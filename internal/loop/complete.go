@@ -1,0 +1,116 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"pawgate/internal/client/chat"
+)
+
+const (
+	firstPause = time.Second
+	maxPause   = 30 * time.Second
+	// recordTimeout is how long usage is tried to be kept, also when the run is
+	// over meanwhile.
+	recordTimeout = 10 * time.Second
+)
+
+// complete asks for one turn, again where that may help, and records what it
+// took.
+func (r *run) complete(ctx context.Context, tools []chat.Tool, last bool) (chat.Completion, error) {
+	q := chat.Request{Model: r.request.Model, System: r.request.System, Messages: r.result.Messages, Tools: tools, NoCalls: last, MaxTokens: r.room()}
+	turn, err := r.ask(ctx, q)
+	if err != nil {
+		return turn, err
+	}
+	r.result.Rounds++
+	if turn.Usage.Total() == 0 {
+		turn.Usage = estimate(q, turn)
+	}
+	r.result.Usage = r.result.Usage.Add(turn.Usage)
+	r.last = turn.Usage.Prompt() + turn.Usage.Output
+	if turn.Model == "" {
+		turn.Model = r.request.Model
+	}
+	// What was spent is kept also when the run is cancelled at this moment.
+	keep, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
+	defer cancel()
+	micros, priced, err := r.Meter.Record(keep, Spent{ID: fmt.Sprintf("%s/%d", r.result.ID, r.result.Rounds), At: r.Now(),
+		Request: r.request, Provider: r.Model.Provider(), Model: turn.Model, Usage: turn.Usage})
+	if err != nil {
+		return turn, fmt.Errorf("record usage: %w", err)
+	}
+	r.result.Micros += micros
+	if !priced {
+		r.result.Unpriced++
+		if r.limits.Micros > 0 {
+			return turn, fmt.Errorf("model %s has no price, so a limit of money cannot be kept; set its price, or run without that limit", turn.Model)
+		}
+	}
+	r.Notify(Event{Kind: Completed, Round: r.result.Rounds, Usage: turn.Usage, Micros: micros})
+	return turn, nil
+}
+
+// ask repeats a question while its failure may pass, with growing pauses of at
+// least what the provider asks for. It gives up at once when the pause would
+// outlast the run.
+func (r *run) ask(ctx context.Context, q chat.Request) (chat.Completion, error) {
+	for attempt := 1; ; attempt++ {
+		turn, err := r.Model.Complete(ctx, q)
+		var refused *chat.Error
+		if err == nil || !errors.As(err, &refused) || !refused.Again || attempt >= r.limits.Attempts {
+			return turn, err
+		}
+		pause := max(refused.After, backOff(attempt))
+		if deadline, ok := ctx.Deadline(); ok && r.Now().Add(pause).After(deadline) {
+			return turn, fmt.Errorf("%w; to wait %s for it would outlast the run", err, pause.Round(time.Second))
+		}
+		r.Notify(Event{Kind: Waited, Round: r.result.Rounds + 1, Text: refused.Text, Took: pause})
+		if err := r.Sleep(ctx, pause); err != nil {
+			return turn, err
+		}
+	}
+}
+
+// backOff doubles with every attempt; chance keeps those who failed together
+// from coming back together.
+func backOff(attempt int) time.Duration {
+	pause := min(maxPause, firstPause<<(attempt-1))
+	return pause/2 + rand.N(pause/2)
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// bytesPerToken is rather few, so that an estimate is rather high.
+const bytesPerToken = 3
+
+// estimate stands for usage that a server does not tell: limits must hold with
+// such a server too, and what it took was not nothing.
+func estimate(q chat.Request, turn chat.Completion) chat.Usage {
+	read, written := len(q.System), len(turn.Text)
+	for _, m := range q.Messages {
+		read += len(m.Text) + len(m.Native)
+		for _, result := range m.Results {
+			read += len(result.Text)
+		}
+	}
+	for _, t := range q.Tools {
+		read += len(t.Name) + len(t.About) + len(t.Schema)
+	}
+	for _, c := range turn.Calls {
+		written += len(c.Name) + len(c.Arguments)
+	}
+	return chat.Usage{Input: int64(read/bytesPerToken + 1), Output: int64(written/bytesPerToken + 1)}
+}
