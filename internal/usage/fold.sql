@@ -1,0 +1,2 @@
+-- all agents: sums belong to none.
+select usage_fold(100000) as n
