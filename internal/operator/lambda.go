@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-lambda-go/lambdacontext"
 
 	"pawgate/internal/catalog"
+	"pawgate/internal/client/embed"
 	"pawgate/internal/fault"
 	"pawgate/internal/licence"
 	"pawgate/internal/postgres"
@@ -25,6 +26,8 @@ type Settings struct {
 	postgres.Config
 	Env     string `envconfig:"PAWGATE_ENV" default:"local" desc:"local, staging or prod; part of every key"`
 	Licence licence.Config
+	// Embeddings is for memory backfill.
+	Embeddings embed.Config
 }
 
 // Request is what the admin function is invoked with.
@@ -80,7 +83,11 @@ func Open(ctx context.Context, cfg Settings, by string, now func() time.Time) (O
 	}
 	up := func(ctx context.Context) ([]migrate.Applied, error) { return migrate.Up(ctx, cfg.URL) }
 	paid, refused := cfg.Licence.Check(now())
-	return Operator{DB: db, Migrate: up, Catalog: tools, Env: cfg.Env, Licence: paid, LicenceError: refused, By: by, Now: now}, db.Close, nil
+	o := Operator{DB: db, Migrate: up, Catalog: tools, Env: cfg.Env, Licence: paid, LicenceError: refused, By: by, Now: now}
+	if cfg.Embeddings.URL != "" {
+		o.Embedder = embed.New(cfg.Embeddings)
+	}
+	return o, db.Close, nil
 }
 
 // Handle runs a request. Accidents are logged and answered as an internal

@@ -27,6 +27,12 @@ type Maintained struct {
 	Partitions int `json:"partitions"`
 }
 
+const (
+	maintainCommand = "maintain"
+	maintainTime    = 30 * time.Minute // that memories are gone over at most
+	maintainRest    = 30 * time.Second // left of a function's time for what comes after
+)
+
 // Maintain removes what is of no use any more, prepares the coming months of
 // the audit trail, and consolidates memories. It is safe at any time and any number of times; "serve"
 // and the scheduled function call it every hour or so.
@@ -35,7 +41,11 @@ func Maintain(ctx context.Context, db postgres.DB, now time.Time) (Maintained, e
 	if err != nil {
 		return Maintained{}, fmt.Errorf("maintain database: %w", err)
 	}
-	agents, err := memory.ConsolidateAll(ctx, db, now)
+	until := time.Now().Add(maintainTime)
+	if end, ok := ctx.Deadline(); ok && end.Add(-maintainRest).Before(until) {
+		until = end.Add(-maintainRest)
+	}
+	agents, err := memory.ConsolidateAll(ctx, db, now, until)
 	if err != nil {
 		return done, fmt.Errorf("consolidate memories: %w", err)
 	}

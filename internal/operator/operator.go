@@ -1,6 +1,6 @@
 // Package operator holds the commands of the person who runs an installation:
-// agents with their lists, rules and limits, keys, approvals and grants, the
-// emergency stop, the audit trail, OAuth subjects, migrations and upkeep. The command line runs them on the local database and the admin
+// agents with their lists, rules and limits, keys, approvals and grants, what
+// agents remember, the emergency stop, the audit trail, OAuth subjects, migrations and upkeep. The command line runs them on the local database and the admin
 // function on the deployed one; there is one implementation for both.
 //
 // A command is declared like a tool, by a row in the table below: its argument
@@ -9,8 +9,8 @@
 // it is decided by whoever lets the request in: the operating system and the
 // database's password, or IAM's right to invoke the admin function.
 //
-// Every command but migrate runs in one transaction together with its audit
-// row, so a change that is not on record was not made. A key is shown once, in the
+// Every command but migrate and maintain runs in one transaction together with
+// its audit row, so a change that is not on record was not made. A key is shown once, in the
 // answer that creates it; only its SHA-256 is stored. The package never prints
 // or logs a key, and no answer but that of "agent export" carries the text of
 // an imported file.
@@ -22,6 +22,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,6 +31,7 @@ import (
 
 	"pawgate/internal/caller"
 	"pawgate/internal/catalog"
+	"pawgate/internal/category/memory"
 	"pawgate/internal/fault"
 	"pawgate/internal/licence"
 	"pawgate/internal/postgres"
@@ -43,6 +45,8 @@ type Operator struct {
 	DB postgres.DB
 	// Migrate applies missing migrations.
 	Migrate func(context.Context) ([]migrate.Applied, error)
+	// Embedder gives memories their vectors; nil for none.
+	Embedder memory.Embedder
 	// Catalog has the names that lists may hold.
 	Catalog *catalog.Catalog
 	// Env is part of every key: local, staging, prod.
@@ -109,7 +113,7 @@ func (s *session) commands() tool.Category {
 		tool.Read("oauth_list", "List the subjects and the agents they act as.", s.oauthList),
 
 		tool.Write("maintain", "Remove what is of no use any more and prepare the coming months.", s.maintain, tool.Idempotent),
-	}, s.odooCommands()...)}
+	}, slices.Concat(s.memoryCommands(), s.odooCommands())...)}
 }
 
 // env is what may stand in a key.
@@ -151,9 +155,12 @@ func (o Operator) Run(ctx context.Context, requestID, command string, arguments 
 		return r.write(ctx, db, out, o.Now())
 	}
 	var err error
-	if command == migrateCommand {
-		err = run(o.DB) // a transaction begun before the migrations may not see their tables
-	} else {
+	switch command {
+	case migrateCommand: // a transaction begun before the migrations may not see their tables
+		err = run(o.DB)
+	case maintainCommand: // what is tidied stays so, should the time be up before the rest
+		err = run(o.DB)
+	default:
 		err = postgres.InTx(ctx, o.DB, func(tx pgx.Tx) error { return run(tx) })
 	}
 	if errors.Is(err, errUndone) {

@@ -23,6 +23,10 @@ type row struct {
 	operands []operand
 	examples []string
 	view     view
+	// local are arguments that the command line acts on itself; filled are
+	// those of the command that run gives and nobody types.
+	local  []tool.Property
+	filled []string
 	// run replaces the usual way, which is to send the arguments and show the
 	// result.
 	run func(ctx context.Context, a *app, p parsed, r row) error
@@ -35,7 +39,14 @@ var (
 )
 
 func operatorRows() []row {
-	return slices.Concat(migrateRows(), agentRows(), keyRows(), approvalRows(), stopRows(), auditRows(), oauthRows(), odooRows())
+	return slices.Concat(migrateRows(), agentRows(), keyRows(), approvalRows(), stopRows(), auditRows(), oauthRows(), memoryRows(), odooRows())
+}
+
+// schema is what may stand on the command line.
+func (r row) schema(of *tool.Schema) *tool.Schema {
+	s := *of
+	s.Properties = slices.DeleteFunc(slices.Concat(s.Properties, r.local), func(p tool.Property) bool { return slices.Contains(r.filled, p.Name) })
+	return &s
 }
 
 // operatorCommands joins the rows with the commands they stand for.
@@ -46,11 +57,12 @@ func operatorCommands() []command {
 	for _, r := range rows {
 		i := slices.IndexFunc(definitions, func(d tool.Definition) bool { return d.Name == r.name })
 		d := definitions[i] // a test holds rows and commands together
+		schema := r.schema(d.Args)
 		list = append(list, command{
-			name: r.name, usage: usageLine(d.Args, r.operands), about: d.About,
-			detail: describe(d.Args, r.operands), examples: r.examples,
+			name: r.name, usage: usageLine(schema, r.operands), about: d.About,
+			detail: describe(schema, r.operands), examples: r.examples,
 			run: func(ctx context.Context, a *app, line []string) error {
-				p, err := parse(d.Args, r.operands, line)
+				p, err := parse(schema, r.operands, line)
 				if err != nil {
 					return err
 				}
@@ -110,7 +122,7 @@ func (a *app) localRunner(ctx context.Context) (runner, func(), error) {
 			return nil, nil, err
 		}
 	}
-	o, closeDB, err := operator.Open(ctx, operator.Settings{Config: s.Config, Env: s.Env, Licence: s.Licence}, "local:"+userName(), time.Now)
+	o, closeDB, err := operator.Open(ctx, operator.Settings{Config: s.Config, Env: s.Env, Licence: s.Licence, Embeddings: s.Embeddings}, "local:"+userName(), time.Now)
 	if err != nil {
 		leave()
 		return nil, nil, err

@@ -88,11 +88,15 @@ func TestExamples(t *testing.T) {
 				if d.Name != c.name {
 					continue
 				}
-				p, err := parse(d.Args, operandsOf(c.name), rest)
+				r := rowOf(c.name)
+				p, err := parse(r.schema(d.Args), r.operands, rest)
 				if err != nil {
 					t.Errorf("%q: %v", e, err)
 				}
-				if encoded, _ := json.Marshal(p.args); !slices.Contains([]string{"agent import"}, c.name) {
+				for _, local := range r.local {
+					delete(p.args, local.Name)
+				}
+				if encoded, _ := json.Marshal(p.args); !slices.Contains([]string{"agent import", "memory import"}, c.name) {
 					if _, err := d.Args.Normalize(encoded); err != nil {
 						t.Errorf("%q: %s: %v", e, encoded, err)
 					}
@@ -102,13 +106,9 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-func operandsOf(name string) []operand {
-	for _, r := range operatorRows() {
-		if r.name == name {
-			return r.operands
-		}
-	}
-	return nil
+func rowOf(name string) row {
+	rows := operatorRows()
+	return rows[slices.IndexFunc(rows, func(r row) bool { return r.name == name })]
 }
 
 // split cuts a line at spaces outside quotes.
@@ -239,6 +239,7 @@ func TestColumns(t *testing.T) {
 	x.ok("agent", "create", "bot", "--reports-to", "boss")
 	x.ok("key", "create", "bot", "--expires", "1d")
 	x.ok("oauth", "map", "https://login.example.com", "alice", "bot")
+	x.ok("memory", "share", "boss", "bot", "--tag", "public", "--until", "1d")
 	x.ok("odoo", "connect", "bot", "--url", "https://odoo.example.com", "--database", "prod", "--login", "bot", "--secret", "env://BOT")
 	if _, err := postgrestest.Pool(t, configFromEnv(t)).Exec(t.Context(), `
 		with used as (update api_keys set last_used_at = now()),
@@ -352,7 +353,7 @@ func TestFlags_anywhere(t *testing.T) {
 	d := operator.Commands()[slices.IndexFunc(operator.Commands(), func(d tool.Definition) bool { return d.Name == "agent allow" })]
 	want := map[string]any{"agent_id": "bot", "patterns": []string{"a_b", "*"}, "remove": true}
 	for _, line := range []string{"--remove bot a_b *", "bot --remove a_b *", "bot a_b * --remove", "bot a_b --remove=true *", "--remove -- bot a_b *"} {
-		p, err := parse(d.Args, operandsOf("agent allow"), strings.Fields(line))
+		p, err := parse(d.Args, rowOf("agent allow").operands, strings.Fields(line))
 		if err != nil {
 			t.Errorf("%s: %v", line, err)
 		}

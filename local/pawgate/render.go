@@ -91,8 +91,8 @@ func (m members) get(name string) jsontext.Value {
 	return nil
 }
 
-// print writes one member a line; a list of objects or sentences gets a line
-// for each.
+// print writes one member a line; an object and a list of objects or sentences
+// get a line for each of theirs.
 func (m members) print(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	for _, member := range m {
@@ -105,6 +105,12 @@ func (m members) print(w io.Writer) error {
 
 func (m member) lines() []string {
 	var lines []string
+	if counts, err := object(m.value); m.value.Kind() == '{' && err == nil && len(counts) > 0 {
+		for _, c := range counts {
+			lines = append(lines, printable(c.name)+"="+cell(c.value))
+		}
+		return lines
+	}
 	if elements, nested := objects(m.value); nested {
 		for _, element := range elements {
 			lines = append(lines, element.line())

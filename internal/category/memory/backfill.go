@@ -11,8 +11,12 @@ import (
 	"pawgate/internal/postgres"
 )
 
-//go:embed vectors_missing.sql
-var vectorsMissingSQL string
+var (
+	//go:embed vectors_missing.sql
+	vectorsMissingSQL string
+	//go:embed vectors_count.sql
+	vectorsCountSQL string
+)
 
 const (
 	backfillBatch  = 64   // texts in one request
@@ -23,47 +27,61 @@ const (
 type Backfilled struct {
 	Done    int `json:"done"`
 	Missing int `json:"missing"` // memories still without a vector
+	// Next is where the next part begins.
+	Next int32 `json:"next"`
 }
 
-// Backfill gives every live memory of an agent a vector of the embedder's
-// model. It may be stopped at any time and started again: it goes on with what
-// is missing. progress is called after each batch and may be nil. A server
-// that does not answer ends it with an error; what was done stays.
-func Backfill(ctx context.Context, db postgres.DB, agent string, e Embedder, progress func(Backfilled)) (Backfilled, error) {
+// Backfill gives live memories of an agent, those after a place, 0 being the
+// beginning, a vector of the embedder's model. It ends after the last or when
+// its time is up, and may be stopped and started again at any time: it goes on
+// with what is missing. A server that does not answer ends it with an error;
+// what was done stays.
+func Backfill(ctx context.Context, db postgres.DB, agent string, e Embedder, after int32, atMost time.Duration) (Backfilled, error) {
 	m := memory{db: db, now: time.Now, embedder: e}
-	var done Backfilled
-	for after := int32(0); ; {
-		rows, err := postgres.All[struct {
-			N           int32
-			ID, Content string
-			Missing     int
-		}](ctx, db, vectorsMissingSQL, pgx.StrictNamedArgs{
-			"agent": agent, "after": after, "model": e.Model(), "length": backfillLength, "limit": backfillBatch,
-		})
-		if err != nil {
-			return done, fmt.Errorf("find memories without a vector: %w", err)
-		}
-		if len(rows) == 0 {
-			return done, nil
-		}
-		texts := make([]string, len(rows))
-		for i, r := range rows {
-			texts[i] = r.Content
-		}
-		vectors, err := e.Embed(ctx, texts)
-		if err != nil {
-			return done, fmt.Errorf("backfill vectors: %w", err)
-		}
-		for i, r := range rows {
-			if err := m.keepVector(ctx, agent, r.ID, vectors[i]); err != nil {
-				return done, err
-			}
-			after = r.N
-		}
-		done.Done += len(rows)
-		done.Missing = rows[0].Missing - len(rows)
-		if progress != nil {
-			progress(done)
-		}
+	done := Backfilled{Next: after}
+	count, err := postgres.One[struct{ Missing int }](ctx, db, vectorsCountSQL, pgx.StrictNamedArgs{"agent": agent, "model": e.Model()})
+	if err != nil {
+		return done, fmt.Errorf("count memories without a vector: %w", err)
 	}
+	done.Missing = count.Missing
+	for end := time.Now().Add(atMost); time.Now().Before(end); {
+		n, err := m.backfillBatch(ctx, agent, &done.Next)
+		if err != nil || n == 0 {
+			return done, err
+		}
+		done.Done += n
+		done.Missing = max(0, done.Missing-n)
+	}
+	return done, nil
+}
+
+// backfillBatch asks for the vectors of the next memories without one.
+func (m memory) backfillBatch(ctx context.Context, agent string, after *int32) (int, error) {
+	rows, err := postgres.All[struct {
+		N           int32
+		ID, Content string
+	}](ctx, m.db, vectorsMissingSQL, pgx.StrictNamedArgs{
+		"agent": agent, "after": *after, "model": m.embedder.Model(), "length": backfillLength, "limit": backfillBatch,
+	})
+	if err != nil {
+		return 0, fmt.Errorf("find memories without a vector: %w", err)
+	}
+	if len(rows) == 0 {
+		return 0, nil
+	}
+	texts := make([]string, len(rows))
+	for i, r := range rows {
+		texts[i] = r.Content
+	}
+	vectors, err := m.embedder.Embed(ctx, texts)
+	if err != nil {
+		return 0, fmt.Errorf("backfill vectors: %w", err)
+	}
+	for i, r := range rows {
+		if err := m.keepVector(ctx, agent, r.ID, vectors[i]); err != nil {
+			return 0, err
+		}
+		*after = r.N
+	}
+	return len(rows), nil
 }

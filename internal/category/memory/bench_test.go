@@ -52,7 +52,7 @@ func checkPlans(b *testing.B, db *pgxpool.Pool) {
 		args pgx.NamedArgs
 	}{
 		"postings":   {"postings.sql", pgx.NamedArgs{"terms": terms, "depth": 500, "sample_depth": 4000}},
-		"candidates": {"candidates.sql", pgx.NamedArgs{"agent": "bench", "numbers": []int32{1, 2, 3}, "whole": false, "now": time.Now()}},
+		"candidates": {"candidates.sql", pgx.NamedArgs{"agent": "bench", "shared": []int64{}, "numbers": []int32{1, 2, 3}, "whole": false, "now": time.Now()}},
 		"latest":     {"filter_time.sql", pgx.NamedArgs{"agent": "bench", "layer": "", "since": time.Unix(0, 0), "until": time.Now(), "now": time.Now(), "limit": 10}},
 	} {
 		sql, err := os.ReadFile(statement.file)

@@ -3,4 +3,5 @@ select n, coalesce(same_as, n) as first, coalesce(follows, 0) as follows, import
        case when @whole::boolean then '{}' else weights end as weights
 from memories
 where agent_id = @agent and live and n = any (@numbers::integer[])
+  and (@shared::bigint[] = '{}' or terms && @shared)
   and (valid_until is null or valid_until > @now)

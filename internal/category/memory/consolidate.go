@@ -99,10 +99,10 @@ func Consolidate(ctx context.Context, db postgres.DB, agent string, now time.Tim
 const consolidateEvery = time.Hour
 
 // ConsolidateAll runs Consolidate for every agent whose turn it is, the one
-// that waited longest first, until all are done or the context ends. It is
-// what a schedule calls. An agent whose run fails does not keep the others
-// from theirs; the errors come joined.
-func ConsolidateAll(ctx context.Context, db postgres.DB, now time.Time) (map[string]Consolidated, error) {
+// that waited longest first, until all are done or it is too late to begin with
+// another. It is what a schedule calls. An agent whose run fails does not keep
+// the others from theirs; the errors come joined.
+func ConsolidateAll(ctx context.Context, db postgres.DB, now, until time.Time) (map[string]Consolidated, error) {
 	agents, err := postgres.All[struct{ Agent string }](ctx, db, consolidateAgentsSQL, pgx.StrictNamedArgs{"before": now.Add(-consolidateEvery)})
 	if err != nil {
 		return nil, fmt.Errorf("list agents to consolidate: %w", err)
@@ -110,8 +110,8 @@ func ConsolidateAll(ctx context.Context, db postgres.DB, now time.Time) (map[str
 	done := make(map[string]Consolidated, len(agents))
 	var failed []error
 	for _, a := range agents {
-		if ctx.Err() != nil {
-			return done, errors.Join(append(failed, ctx.Err())...)
+		if ctx.Err() != nil || time.Now().After(until) { // the others come first the next time
+			break
 		}
 		c, err := Consolidate(ctx, db, a.Agent, now)
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	_ "embed"
+	"encoding/json"
 	"fmt"
 	"io"
 	"time"
@@ -22,8 +23,12 @@ var (
 	exportAliasesSQL string
 )
 
-// exportPage is how many memories are read at a time.
-const exportPage = 500
+// How much a page holds: a function's answer has 6 MB at most. One memory is
+// always in it, whatever its size.
+const (
+	exportRows  = 500
+	exportBytes = 1 << 20 // of content
+)
 
 // line is one line of an exported file: a memory or an alias.
 type line struct {
@@ -67,49 +72,48 @@ type memoryLine struct {
 	SameAs        string     `json:"same_as,omitempty"`
 }
 
-// Exported counts what Export wrote.
+// Exported counts what was exported.
 type Exported struct {
 	Memories int `json:"memories"`
 	Aliases  int `json:"aliases"`
+}
+
+// Page is a part of an export: lines, each a JSON object.
+type Page struct {
+	Lines []json.RawMessage `json:"lines"`
+	// Next is where the next page begins; 0 after the last.
+	Next int32 `json:"next,omitzero"`
+	Exported
 }
 
 // Export writes all memories and aliases of an agent as JSON Lines, oldest
 // first, for Import to read back. Memories stored meanwhile may be in it or
 // not. progress is called after each page and may be nil.
 func Export(ctx context.Context, db postgres.DB, agent string, w io.Writer, progress func(Exported)) (Exported, error) {
+	return WritePages(w, progress, func(after int32) (Page, error) { return ExportPage(ctx, db, agent, after) })
+}
+
+// WritePages writes an export that comes page by page, wherever from.
+func WritePages(w io.Writer, progress func(Exported), next func(after int32) (Page, error)) (Exported, error) {
 	out := bufio.NewWriterSize(w, 1<<16)
 	var done Exported
 	for after := int32(0); ; {
-		rows, err := postgres.All[struct {
-			N int32
-			memoryLine
-		}](ctx, db, exportSQL, pgx.StrictNamedArgs{"agent": agent, "after": after, "limit": exportPage})
+		page, err := next(after)
 		if err != nil {
-			return done, fmt.Errorf("export memories: %w", err)
+			return done, err
 		}
-		for _, r := range rows {
-			if err := writeLine(out, line{Type: lineMemory, memoryLine: r.memoryLine}); err != nil {
-				return done, err
+		for _, line := range page.Lines {
+			if _, err := out.Write(append(line, '\n')); err != nil {
+				return done, fmt.Errorf("write export: %w", err)
 			}
-			after = r.N
 		}
-		done.Memories += len(rows)
+		done.Memories, done.Aliases = done.Memories+page.Memories, done.Aliases+page.Aliases
 		if progress != nil {
 			progress(done)
 		}
-		if len(rows) < exportPage {
+		if after = page.Next; after == 0 {
 			break
 		}
-	}
-	aliases, err := postgres.All[alias](ctx, db, exportAliasesSQL, pgx.StrictNamedArgs{"agent": agent})
-	if err != nil {
-		return done, fmt.Errorf("export aliases: %w", err)
-	}
-	for _, a := range aliases {
-		if err := writeLine(out, line{Type: lineAlias, alias: a}); err != nil {
-			return done, err
-		}
-		done.Aliases++
 	}
 	if err := out.Flush(); err != nil {
 		return done, fmt.Errorf("write export: %w", err)
@@ -117,13 +121,49 @@ func Export(ctx context.Context, db postgres.DB, agent string, w io.Writer, prog
 	return done, nil
 }
 
-func writeLine(w io.Writer, l line) error {
+// ExportPage is the part of an export that begins after a place, 0 being the
+// beginning. The aliases are in the last one.
+func ExportPage(ctx context.Context, db postgres.DB, agent string, after int32) (Page, error) {
+	rows, err := postgres.All[struct {
+		N int32
+		memoryLine
+	}](ctx, db, exportSQL, pgx.StrictNamedArgs{"agent": agent, "after": after, "limit": exportRows, "bytes": exportBytes})
+	if err != nil {
+		return Page{}, fmt.Errorf("export memories: %w", err)
+	}
+	var page Page
+	for _, r := range rows {
+		if err := page.add(line{Type: lineMemory, memoryLine: r.memoryLine}); err != nil {
+			return page, err
+		}
+		page.Next = r.N
+	}
+	if page.Memories = len(rows); page.Memories > 0 {
+		return page, nil
+	}
+	aliases, err := postgres.All[alias](ctx, db, exportAliasesSQL, pgx.StrictNamedArgs{"agent": agent})
+	if err != nil {
+		return page, fmt.Errorf("export aliases: %w", err)
+	}
+	for _, a := range aliases {
+		if err := page.add(line{Type: lineAlias, alias: a}); err != nil {
+			return page, err
+		}
+	}
+	page.Aliases = len(aliases)
+	return page, nil
+}
+
+func (p *Page) add(l line) error {
+	b, err := encodeLine(l)
+	p.Lines = append(p.Lines, b)
+	return err
+}
+
+func encodeLine(l line) ([]byte, error) {
 	b, err := jsonv2.Marshal(l, jsonv2.Deterministic(true), jsontext.AllowInvalidUTF8(true))
 	if err != nil {
-		return fmt.Errorf("encode export: %w", err)
+		return nil, fmt.Errorf("encode memory: %w", err)
 	}
-	if _, err := w.Write(append(b, '\n')); err != nil {
-		return fmt.Errorf("write export: %w", err)
-	}
-	return nil
+	return b, nil
 }

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"pawgate/internal/caller"
 	"pawgate/internal/fault"
 	"pawgate/internal/postgres"
@@ -27,6 +25,7 @@ const (
 type fetchBatchArgs struct {
 	IDs             []string `json:"ids" doc:"1 to 100"`
 	IncludeMetadata bool     `json:"include_metadata,omitempty" doc:"Add tags, origin, times"`
+	sharedArgs
 }
 
 func (a fetchBatchArgs) Validate() error {
@@ -64,7 +63,13 @@ type metadata struct {
 
 // fetchBatch gives memories in the order asked, each id once.
 func (m memory) fetchBatch(ctx context.Context, who caller.Caller, a fetchBatchArgs) (fetchBatchResult, error) {
-	rows, err := postgres.All[whole](ctx, m.db, fetchBatchSQL, pgx.StrictNamedArgs{"agent": who.Agent, "ids": a.IDs})
+	v, err := m.view(ctx, who, a.sharedArgs)
+	if err != nil {
+		return fetchBatchResult{}, err
+	}
+	args := v.named()
+	args["ids"] = a.IDs
+	rows, err := postgres.All[whole](ctx, m.db, fetchBatchSQL, args)
 	if err != nil {
 		return fetchBatchResult{}, fmt.Errorf("fetch memories: %w", err)
 	}

@@ -5,4 +5,5 @@ from (select id, min(place) as place
       from unnest(@ids::text[]) with ordinality as asked (id, place)
       group by id) a
 join memories m on m.agent_id = @agent and not m.quarantined and m.invalidated_at is null and m.id = a.id
+    and (@shared::bigint[] = '{}' or m.terms && @shared)
 order by a.place

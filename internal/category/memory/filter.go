@@ -27,22 +27,21 @@ func (f filterArgs) Validate() error {
 	return validateTags(f.Tags)
 }
 
-func (f filterArgs) none() bool {
-	return len(f.Tags) == 0 && f.mark == "" && f.Layer == "" && f.Since == "" && f.Until == ""
+func (f filterArgs) none(v view) bool {
+	return len(v.tags) == 0 && len(f.Tags) == 0 && f.mark == "" && f.Layer == "" && f.Since == "" && f.Until == ""
 }
 
 // named are the arguments of a statement with the filter's conditions. The
 // filter has passed Validate.
-func (f filterArgs) named(agent string) pgx.StrictNamedArgs {
+func (f filterArgs) named(v view) pgx.StrictNamedArgs {
 	since, until, _ := f.interval()
-	tags := make([]int64, len(f.Tags))
-	for i, tag := range f.Tags {
-		tags[i] = number(agent, tagTerm(tag))
-	}
+	tags := tagNumbers(v.agent, f.Tags)
 	if f.mark != "" {
-		tags = append(tags, number(agent, markTerm(f.mark)))
+		tags = append(tags, number(v.agent, markTerm(f.mark)))
 	}
-	return pgx.StrictNamedArgs{"agent": agent, "layer": f.Layer, "tags": tags, "since": since, "until": until}
+	args := v.named()
+	args["layer"], args["tags"], args["since"], args["until"] = f.Layer, tags, since, until
+	return args
 }
 
 // The ends of time, as far as memories go.

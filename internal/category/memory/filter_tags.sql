@@ -9,6 +9,7 @@ where agent_id = @agent and live
                 order by weight desc, memory desc -- all weigh 0: the newest
                 limit @scan_depth
             ) p)
+  and (@shared::bigint[] = '{}' or terms && @shared)
   and (valid_until is null or valid_until > @now)
   and (@layer::text = '' or layer = @layer)
   and created_at >= @since and created_at < @until

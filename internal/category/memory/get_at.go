@@ -20,6 +20,7 @@ type getAtArgs struct {
 	Subject   string `json:"subject" doc:"Whom or what" maxlen:"256"`
 	Predicate string `json:"predicate" doc:"Such as lives_in" maxlen:"128"`
 	At        string `json:"at" doc:"RFC 3339 time or date (UTC)"`
+	sharedArgs
 }
 
 func (a getAtArgs) Validate() error {
@@ -42,12 +43,18 @@ func (m memory) getAt(ctx context.Context, who caller.Caller, a getAtArgs) (getA
 	if err != nil {
 		return getAtResult{}, err
 	}
+	v, err := m.view(ctx, who, a.sharedArgs)
+	if err != nil {
+		return getAtResult{}, err
+	}
 	result := getAtResult{Subject: a.Subject, Predicate: a.Predicate, At: at}
-	facts, err := m.factKeys(ctx, who.Agent, a.Subject, a.Predicate)
+	facts, err := m.factKeys(ctx, v.agent, a.Subject, a.Predicate)
 	if err != nil {
 		return result, err
 	}
-	found, err := postgres.One[record](ctx, m.db, getAtSQL, pgx.StrictNamedArgs{"agent": who.Agent, "facts": facts, "at": at})
+	args := v.named()
+	args["facts"], args["at"] = facts, at
+	found, err := postgres.One[record](ctx, m.db, getAtSQL, args)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return result, nil
 	}

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"pawgate/internal/caller"
 	"pawgate/internal/postgres"
 )
@@ -20,6 +18,7 @@ type getHistoryArgs struct {
 	Subject   string `json:"subject" doc:"Whom or what" maxlen:"256"`
 	Predicate string `json:"predicate" doc:"Such as lives_in" maxlen:"128"`
 	Limit     int    `json:"limit,omitempty" doc:"The latest; default 100" min:"1" max:"1000"`
+	sharedArgs
 }
 
 type getHistoryResult struct {
@@ -46,13 +45,17 @@ type record struct {
 // getHistory tells what held of a subject over time, oldest first. An alias
 // of the subject will do.
 func (m memory) getHistory(ctx context.Context, who caller.Caller, a getHistoryArgs) (getHistoryResult, error) {
-	facts, err := m.factKeys(ctx, who.Agent, a.Subject, a.Predicate)
+	v, err := m.view(ctx, who, a.sharedArgs)
 	if err != nil {
 		return getHistoryResult{}, err
 	}
-	records, err := postgres.All[record](ctx, m.db, getHistorySQL, pgx.StrictNamedArgs{
-		"agent": who.Agent, "facts": facts, "limit": cmp.Or(a.Limit, 100),
-	})
+	facts, err := m.factKeys(ctx, v.agent, a.Subject, a.Predicate)
+	if err != nil {
+		return getHistoryResult{}, err
+	}
+	args := v.named()
+	args["facts"], args["limit"] = facts, cmp.Or(a.Limit, 100)
+	records, err := postgres.All[record](ctx, m.db, getHistorySQL, args)
 	if err != nil {
 		return getHistoryResult{}, fmt.Errorf("read history: %w", err)
 	}

@@ -50,7 +50,7 @@ func Import(ctx context.Context, db postgres.DB, agent string, r io.Reader, o Im
 	in := newImporter(db, agent, o)
 	lines := bufio.NewReaderSize(r, 1<<16)
 	for {
-		text, err := readLine(lines)
+		text, err := ReadLine(lines)
 		if errors.Is(err, io.EOF) {
 			break
 		}
@@ -72,9 +72,9 @@ func Import(ctx context.Context, db postgres.DB, agent string, r io.Reader, o Im
 // characters escaped, and the rest of a memory.
 const maxLine = 16 << 20
 
-// readLine reads a line without its end; a longer one than maxLine comes cut,
-// so that it is no JSON any more.
-func readLine(r *bufio.Reader) ([]byte, error) {
+// ReadLine reads a line without its end; one that is too long for a memory
+// comes cut, so that it is no JSON any more.
+func ReadLine(r *bufio.Reader) ([]byte, error) {
 	var all []byte
 	for {
 		part, prefix, err := r.ReadLine()

@@ -1,9 +1,7 @@
 package memory
 
 import (
-	"context"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"time"
@@ -11,70 +9,97 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 
 	"pawgate/internal/category/memory/sqlitefile"
-	"pawgate/internal/postgres"
 )
 
-// ImportDuDuClaw reads a DuDuClaw memory database (an SQLite file) into an
-// agent's memories. owner picks the rows of one owner key of that database,
-// such as "dudu" or "internal/gateway-internal"; empty takes all owners', which
-// is how the predecessor's two keys for one agent become one.
+// Converted counts what ReadDuDuClaw took from a database.
+type Converted struct {
+	Read int `json:"read"` // rows
+	// Skipped counts what was left out, by reason.
+	Skipped map[string]int `json:"skipped"`
+}
+
+// ReadDuDuClaw turns a DuDuClaw memory database (an SQLite file) into the
+// lines that Import reads. owner picks the rows of one owner key of that
+// database, such as "dudu" or "internal/gateway-internal"; empty takes all
+// owners', which is how the predecessor's two keys for one agent become one.
 //
 // The file must not be in use: what is still in its write-ahead log cannot be
 // read, so a log that is not empty is an error.
-func ImportDuDuClaw(ctx context.Context, db postgres.DB, agent, path, owner string, o ImportOptions) (Imported, error) {
+func ReadDuDuClaw(path, owner string, take func(line []byte) error) (Converted, error) {
 	if log, err := os.Stat(path + "-wal"); err == nil && log.Size() > 0 {
-		return Imported{}, fmt.Errorf("the database has changes in its write-ahead log; stop DuDuClaw, or run: sqlite3 FILE 'pragma wal_checkpoint(truncate)'")
+		return Converted{}, fmt.Errorf("the database has changes in its write-ahead log; stop DuDuClaw, or run: sqlite3 FILE 'pragma wal_checkpoint(truncate)'")
 	}
 	file, err := os.Open(path)
 	if err != nil {
-		return Imported{}, fmt.Errorf("open DuDuClaw database: %w", err)
+		return Converted{}, fmt.Errorf("open DuDuClaw database: %w", err)
 	}
 	defer file.Close()
 	info, err := file.Stat()
 	if err != nil {
-		return Imported{}, fmt.Errorf("open DuDuClaw database: %w", err)
+		return Converted{}, fmt.Errorf("open DuDuClaw database: %w", err)
 	}
-	return importDuDuClaw(ctx, newImporter(db, agent, o), file, info.Size(), owner)
-}
-
-func importDuDuClaw(ctx context.Context, in *importer, r io.ReaderAt, size int64, owner string) (Imported, error) {
-	source, err := sqlitefile.Open(r, size)
+	source, err := sqlitefile.Open(file, info.Size())
 	if err != nil {
-		return in.done, fmt.Errorf("read DuDuClaw database: %w", err)
+		return Converted{}, fmt.Errorf("read DuDuClaw database: %w", err)
 	}
 	if columns, ok := source.Columns("memories"); !ok || len(columns) == 0 {
-		return in.done, fmt.Errorf("read DuDuClaw database: it has no table memories")
+		return Converted{}, fmt.Errorf("read DuDuClaw database: it has no table memories")
 	}
-	for row, err := range source.Rows("memories") {
-		if err != nil {
-			return in.done, fmt.Errorf("read DuDuClaw memories: %w", err)
-		}
-		in.done.Read++
-		l, reason := duduclawMemory(row, owner)
-		if reason != "" {
-			in.skip(reason)
-			continue
-		}
-		if err := in.add(ctx, l); err != nil {
-			return in.done, err
+	c := converter{owner: owner, take: take, done: Converted{Skipped: map[string]int{}}}
+	for _, table := range []struct {
+		name string
+		row  func(sqlitefile.Row) error
+	}{{"memories", c.memory}, {"entity_alias", c.alias}, {"memories_archive", c.archived}} {
+		for row, err := range source.Rows(table.name) {
+			if err != nil {
+				return c.done, fmt.Errorf("read DuDuClaw table %s: %w", table.name, err)
+			}
+			c.done.Read++
+			if err := table.row(row); err != nil {
+				return c.done, err
+			}
 		}
 	}
-	for row, err := range source.Rows("entity_alias") {
-		if err != nil {
-			return in.done, fmt.Errorf("read DuDuClaw aliases: %w", err)
-		}
-		in.done.Read++
-		if owner != "" && text(row, "agent_id") != owner {
-			in.skip("of another owner")
-			continue
-		}
-		in.alias = append(in.alias, alias{Canonical: text(row, "canonical"), Alias: text(row, "alias")})
+	return c.done, nil
+}
+
+// converter turns rows into lines.
+type converter struct {
+	owner string
+	take  func([]byte) error
+	done  Converted
+}
+
+func (c *converter) skip(reason string) { c.done.Skipped[reason]++ }
+
+func (c *converter) give(l line) error {
+	b, err := encodeLine(l)
+	if err != nil {
+		return err
 	}
-	for range source.Rows("memories_archive") {
-		in.done.Read++
-		in.skip("archived: forgotten on purpose")
+	return c.take(b)
+}
+
+func (c *converter) memory(row sqlitefile.Row) error {
+	l, reason := duduclawMemory(row, c.owner)
+	if reason != "" {
+		c.skip(reason)
+		return nil
 	}
-	return in.finish(ctx)
+	return c.give(line{Type: lineMemory, memoryLine: l})
+}
+
+func (c *converter) alias(row sqlitefile.Row) error {
+	if c.owner != "" && text(row, "agent_id") != c.owner {
+		c.skip("of another owner")
+		return nil
+	}
+	return c.give(line{Type: lineAlias, alias: alias{Canonical: text(row, "canonical"), Alias: text(row, "alias")}})
+}
+
+func (c *converter) archived(sqlitefile.Row) error {
+	c.skip("archived: forgotten on purpose")
+	return nil
 }
 
 // duduclawMemory understands one row, or says why not.

@@ -77,6 +77,22 @@ func TestExportImport(t *testing.T) {
 			t.Errorf("the quarantined memory is found: %q", got)
 		}
 	})
+	t.Run("a large memory has a page of its own", func(t *testing.T) {
+		large := strings.Repeat("日本 ", 1<<18)
+		store(t, c, "b", large)
+		store(t, c, "b", large+" more")
+		first, err := memory.ExportPage(t.Context(), db, "b", 0)
+		if err != nil || first.Memories != 2 { // what comes before it, and it
+			t.Fatalf("%d memories, error %v", first.Memories, err)
+		}
+		second, err := memory.ExportPage(t.Context(), db, "b", first.Next)
+		if err != nil || second.Memories != 1 || second.Next <= first.Next {
+			t.Errorf("%d memories, next %d after %d, error %v", second.Memories, second.Next, first.Next, err)
+		}
+		if last, err := memory.ExportPage(t.Context(), db, "b", second.Next); err != nil || last.Memories != 0 || last.Next != 0 {
+			t.Errorf("after the last: %+v, error %v", last, err)
+		}
+	})
 	t.Run("again stores nothing twice", func(t *testing.T) {
 		got := importText(t, db, "c", original, false)
 		if got.Stored != 0 || got.Known != 5 {
@@ -129,9 +145,19 @@ func TestImportDuDuClaw(t *testing.T) {
 	addAgent(t, db, "a")
 	c := open(db)
 	run := func(owner string, dry bool) memory.Imported {
-		done, err := memory.ImportDuDuClaw(t.Context(), db, "a", "testdata/duduclaw.db", owner, memory.ImportOptions{Now: noon, DryRun: dry})
+		t.Helper()
+		var lines strings.Builder
+		converted, err := memory.ReadDuDuClaw("testdata/duduclaw.db", owner, func(line []byte) error {
+			lines.Write(append(line, '\n'))
+			return nil
+		})
 		if err != nil {
 			t.Fatal(err)
+		}
+		done := importText(t, db, "a", lines.String(), dry)
+		done.Read = converted.Read
+		for reason, n := range converted.Skipped {
+			done.Skipped[reason] += n
 		}
 		return done
 	}
@@ -178,8 +204,6 @@ func TestImportDuDuClaw(t *testing.T) {
 
 func TestImportDuDuClawRefuses(t *testing.T) {
 	t.Parallel()
-	db := postgrestest.New(t)
-	addAgent(t, db, "a")
 	dir := t.TempDir()
 	write := func(name, content string) string {
 		path := filepath.Join(dir, name)
@@ -195,7 +219,7 @@ func TestImportDuDuClawRefuses(t *testing.T) {
 		"no table": "sqlitefile/testdata/types.db", "a log": busy,
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := memory.ImportDuDuClaw(t.Context(), db, "a", path, "", memory.ImportOptions{Now: noon}); err == nil {
+			if _, err := memory.ReadDuDuClaw(path, "", func([]byte) error { return nil }); err == nil {
 				t.Error("want an error")
 			}
 		})

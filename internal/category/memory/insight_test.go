@@ -302,7 +302,7 @@ func TestConsolidateAll(t *testing.T) {
 	store(t, c, "b", "two")
 	run := func(after time.Duration, want ...string) {
 		t.Helper()
-		done, err := memory.ConsolidateAll(t.Context(), db, noon.Add(after))
+		done, err := memory.ConsolidateAll(t.Context(), db, noon.Add(after), time.Now().Add(time.Hour))
 		if got := slices.Sorted(maps.Keys(done)); err != nil || !slices.Equal(got, want) {
 			t.Errorf("after %v: consolidated %q, want %q, error %v", after, got, want, err)
 		}

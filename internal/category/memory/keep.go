@@ -196,8 +196,8 @@ func (m memory) findSame(ctx context.Context, d *draft) error {
 
 // The usual limits of one agent; the table memory_limits may set others.
 const (
-	maxMemories = 5_000_000
-	maxPerDay   = 20_000
+	MaxMemories = 5_000_000
+	MaxPerDay   = 20_000
 )
 
 const overQuota fault.Reason = "over_quota"
@@ -212,7 +212,7 @@ func (m memory) checkQuota(ctx context.Context, agent string) error {
 		Sampled                     int64
 	}](ctx, m.db, quotaSQL, pgx.StrictNamedArgs{
 		"agent": agent, "since": midnight, "any": number(agent, anyTerm),
-		"max_per_day": maxPerDay, "max_memories": maxMemories, "rate": sampleRate,
+		"max_per_day": MaxPerDay, "max_memories": MaxMemories, "rate": sampleRate,
 	})
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):

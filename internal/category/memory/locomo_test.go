@@ -6,7 +6,6 @@ import (
 	"os"
 	"slices"
 	"testing"
-	"time"
 
 	"pawgate/internal/category/memory"
 	"pawgate/internal/client/embed"
@@ -42,7 +41,6 @@ func TestLocomo(t *testing.T) {
 	if err := json.Unmarshal(data, &all); err != nil {
 		t.Fatal(err)
 	}
-	clock := func() time.Time { return noon }
 	t.Run("words alone", func(t *testing.T) {
 		db := postgrestest.New(t)
 		measureLocomo(t, db, memory.New(db, clock), all)

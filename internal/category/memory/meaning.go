@@ -38,7 +38,7 @@ const nearest = 120
 // meanings are the memories that mean most nearly what a query does, and how
 // nearly, between 0 and 1. Without an embedder there are none; asked says
 // whether it has one that answered in time.
-func (m memory) meanings(ctx context.Context, agent, query string, f filterArgs) (near map[int32]float64, asked bool, err error) {
+func (m memory) meanings(ctx context.Context, v view, query string, f filterArgs) (near map[int32]float64, asked bool, err error) {
 	if m.embedder == nil {
 		return nil, true, nil
 	}
@@ -48,7 +48,7 @@ func (m memory) meanings(ctx context.Context, agent, query string, f filterArgs)
 	if err != nil {
 		return nil, false, ctx.Err()
 	}
-	args := f.named(agent)
+	args := f.named(v)
 	args["model"], args["code"], args["limit"], args["now"] = m.embedder.Model(), embed.Code(vectors[0]), nearest, m.now()
 	rows, err := postgres.All[struct {
 		Memory int32

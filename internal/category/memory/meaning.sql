@@ -5,6 +5,7 @@ where v.agent_id = @agent and v.model = @model and m.agent_id = @agent and m.liv
   and length(v.code) = length(@code::text)
   and (m.valid_until is null or m.valid_until > @now)
   and (@layer::text = '' or m.layer = @layer)
+  and (@shared::bigint[] = '{}' or m.terms && @shared)
   and (@tags::bigint[] = '{}' or m.terms && @tags)
   and m.created_at >= @since and m.created_at < @until
 order by bit_count(v.code # (@code::text)::bit varying), v.memory desc

@@ -40,7 +40,6 @@ func TestHybrid(t *testing.T) {
 	t.Parallel()
 	db := postgrestest.New(t)
 	addAgent(t, db, "a", "b")
-	clock := func() time.Time { return noon }
 	words := open(db)
 	c := memory.NewHybrid(db, clock, topics{model: "m1"})
 	store(t, words, "a", "bought an automobile")
@@ -53,17 +52,22 @@ func TestHybrid(t *testing.T) {
 			t.Errorf("found %q", got)
 		}
 	})
-	var reported []memory.Backfilled
 	backfill := func(e memory.Embedder) (memory.Backfilled, error) {
-		return memory.Backfill(t.Context(), db, "a", e, func(b memory.Backfilled) { reported = append(reported, b) })
+		return memory.Backfill(t.Context(), db, "a", e, 0, time.Minute)
 	}
+	t.Run("a backfill without time tells how much there is to do", func(t *testing.T) {
+		done, err := memory.Backfill(t.Context(), db, "a", topics{model: "m1"}, 0, 0)
+		if err != nil || done != (memory.Backfilled{Missing: 3}) {
+			t.Errorf("done %+v, error %v", done, err)
+		}
+	})
 	t.Run("a backfill that breaks off goes on later", func(t *testing.T) {
 		if _, err := backfill(topics{model: "m1", err: errors.New("away")}); err == nil {
 			t.Error("want an error")
 		}
 		done, err := backfill(topics{model: "m1"})
-		if err != nil || done != (memory.Backfilled{Done: 3}) || len(reported) != 1 {
-			t.Errorf("done %+v, reported %+v, error %v", done, reported, err)
+		if err != nil || done.Done != 3 || done.Missing != 0 || done.Next == 0 {
+			t.Errorf("done %+v, error %v", done, err)
 		}
 		if done, err := backfill(topics{model: "m1"}); err != nil || done.Done != 0 {
 			t.Errorf("again: %+v, error %v", done, err)

@@ -12,8 +12,9 @@
 // in order and says by which weights. How much a search by words reads is
 // bounded by constants (search.go), not by the number of memories.
 //
-// An agent's memories are shared with nobody: no tool, argument or grant
-// shows them to another.
+// An agent's memories are its own. Another reads them only where an operator
+// shared them with it (share.go), all or those with some tags, by naming their
+// owner; what it stores stays in its own.
 package memory
 
 import (

@@ -17,7 +17,9 @@ import (
 // noon is when the tests happen.
 var noon = time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC)
 
-func open(db postgres.DB) tool.Category { return memory.New(db, func() time.Time { return noon }) }
+func clock() time.Time { return noon }
+
+func open(db postgres.DB) tool.Category { return memory.New(db, clock) }
 
 type execer interface {
 	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)

@@ -10,6 +10,7 @@ cross join lateral (
           join memories m on m.n = p.memory
           where m.agent_id = @agent and m.live
             and (@layer::text = '' or m.layer = @layer)
+            and (@shared::bigint[] = '{}' or m.terms && @shared)
             and (@tags::bigint[] = '{}' or m.terms && @tags)
             and m.created_at >= @since and m.created_at < @until
           order by p.weight desc, p.memory desc

@@ -19,6 +19,7 @@ var readSQL string
 
 type readArgs struct {
 	MemoryID string `json:"memory_id" doc:"Such as m_06bs1z8k0g9q3f7h" maxlen:"128"`
+	sharedArgs
 }
 
 // whole is a memory with all that is known of it.
@@ -49,7 +50,13 @@ type whole struct {
 // read gives one memory, also one that was superseded. A foreign id and one that never was are the same to
 // the caller.
 func (m memory) read(ctx context.Context, who caller.Caller, a readArgs) (whole, error) {
-	row, err := postgres.One[whole](ctx, m.db, readSQL, pgx.StrictNamedArgs{"agent": who.Agent, "id": a.MemoryID})
+	v, err := m.view(ctx, who, a.sharedArgs)
+	if err != nil {
+		return whole{}, err
+	}
+	args := v.named()
+	args["id"] = a.MemoryID
+	row, err := postgres.One[whole](ctx, m.db, readSQL, args)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return whole{}, fault.New(fault.NotFound, "no memory %s", a.MemoryID)
 	}

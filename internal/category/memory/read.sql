@@ -3,3 +3,4 @@ select id, content, tags, layer, importance, origin, origin_trust, derived_from,
        valid_from, valid_until, coalesce(supersedes, '') as supersedes, coalesce(superseded_by, '') as superseded_by
 from memories
 where agent_id = @agent and id = @id and not quarantined and invalidated_at is null
+  and (@shared::bigint[] = '{}' or terms && @shared)

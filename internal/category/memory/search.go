@@ -50,6 +50,7 @@ const (
 type searchArgs struct {
 	Query string `json:"query" doc:"Words in any language; empty: the latest" maxlen:"10000"`
 	filterArgs
+	sharedArgs
 	Limit   int  `json:"limit,omitempty" doc:"Default 10" min:"1" max:"100"`
 	Explain bool `json:"explain,omitempty" doc:"Add the parts of each score"`
 }
@@ -78,41 +79,51 @@ type found struct {
 	Parts      *parts   `json:"score_parts,omitzero"`
 }
 
-// search finds the caller's memories; an agent never sees another's.
+// search finds the caller's memories, or those that another agent shares with
+// it.
 func (m memory) search(ctx context.Context, who caller.Caller, a searchArgs) (searchResult, error) {
+	v, err := m.view(ctx, who, a.sharedArgs)
+	if err != nil {
+		return searchResult{}, err
+	}
+	return m.find(ctx, v, a)
+}
+
+// find is search within a view.
+func (m memory) find(ctx context.Context, v view, a searchArgs) (searchResult, error) {
 	limit := cmp.Or(a.Limit, defaultLimit)
 	needs := terms.Query(a.Query)
 	if len(needs) == 0 {
-		list, err := m.latest(ctx, who.Agent, a.filterArgs, limit)
+		list, err := m.latest(ctx, v, a.filterArgs, limit)
 		return searchResult{Memories: list, Order: "latest"}, err
 	}
-	if err := m.expand(ctx, who.Agent, a.Query, needs); err != nil {
+	if err := m.expand(ctx, v.agent, a.Query, needs); err != nil {
 		return searchResult{}, err
 	}
-	meanings, asked, err := m.meanings(ctx, who.Agent, a.Query, a.filterArgs)
+	meanings, asked, err := m.meanings(ctx, v, a.Query, a.filterArgs)
 	if err != nil {
 		return searchResult{}, err
 	}
-	ranked, err := m.rank(ctx, who.Agent, needs, meanings, a.filterArgs)
+	ranked, err := m.rank(ctx, v, needs, meanings, a.filterArgs)
 	if err != nil {
 		return searchResult{}, err
 	}
-	list, err := m.show(ctx, who.Agent, ranked[:min(limit, len(ranked))], a.Explain)
+	list, err := m.show(ctx, v, ranked[:min(limit, len(ranked))], a.Explain)
 	return searchResult{Memories: list, Order: "relevance", WordsOnly: !asked}, err
 }
 
 // rank finds the numbers of the memories that meet some of the needs or mean
 // the same, best first.
-func (m memory) rank(ctx context.Context, agent string, needs []terms.Need, meanings map[int32]float64, f filterArgs) ([]ranked, error) {
-	q := ask(agent, needs)
-	if err := m.readPostings(ctx, agent, f, &q); err != nil {
+func (m memory) rank(ctx context.Context, v view, needs []terms.Need, meanings map[int32]float64, f filterArgs) ([]ranked, error) {
+	q := ask(v.agent, needs)
+	if err := m.readPostings(ctx, v, f, &q); err != nil {
 		return nil, fmt.Errorf("read postings: %w", err)
 	}
 	best := q.best(candidates)
-	if !f.none() {
+	if !f.none(v) {
 		// The filter may leave few memories, none of them high in the list of
 		// a common term.
-		newest, err := m.newest(ctx, agent, f, filtered)
+		newest, err := m.newest(ctx, v, f, filtered)
 		if err != nil {
 			return nil, err
 		}
@@ -125,7 +136,7 @@ func (m memory) rank(ctx context.Context, agent string, needs []terms.Need, mean
 		return nil, nil
 	}
 	rows, err := postgres.All[candidate](ctx, m.db, candidatesSQL, pgx.StrictNamedArgs{
-		"agent": agent, "numbers": best, "whole": q.whole(), "now": m.now(),
+		"agent": v.agent, "shared": v.tags, "numbers": best, "whole": q.whole(), "now": m.now(),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read candidates: %w", err)
@@ -134,7 +145,7 @@ func (m memory) rank(ctx context.Context, agent string, needs []terms.Need, mean
 }
 
 // show fetches what is shown of the memories, in their order.
-func (m memory) show(ctx context.Context, agent string, list []ranked, explain bool) ([]found, error) {
+func (m memory) show(ctx context.Context, v view, list []ranked, explain bool) ([]found, error) {
 	if len(list) == 0 {
 		return nil, nil
 	}
@@ -143,7 +154,7 @@ func (m memory) show(ctx context.Context, agent string, list []ranked, explain b
 		numbers[i] = r.n
 	}
 	rows, err := postgres.All[shownRow](ctx, m.db, rowsSQL, pgx.StrictNamedArgs{
-		"agent": agent, "numbers": numbers, "excerpt": excerpt,
+		"agent": v.agent, "shared": v.tags, "numbers": numbers, "excerpt": excerpt,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read found memories: %w", err)
@@ -168,8 +179,8 @@ func (m memory) show(ctx context.Context, agent string, list []ranked, explain b
 }
 
 // latest are the newest memories that pass the filter.
-func (m memory) latest(ctx context.Context, agent string, f filterArgs, limit int) ([]found, error) {
-	numbers, err := m.newest(ctx, agent, f, limit)
+func (m memory) latest(ctx context.Context, v view, f filterArgs, limit int) ([]found, error) {
+	numbers, err := m.newest(ctx, v, f, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -177,16 +188,20 @@ func (m memory) latest(ctx context.Context, agent string, f filterArgs, limit in
 	for i, n := range numbers {
 		list[i].n = n
 	}
-	return m.show(ctx, agent, list, false)
+	return m.show(ctx, v, list, false)
 }
 
-func (m memory) newest(ctx context.Context, agent string, f filterArgs, limit int) ([]int32, error) {
-	sql, args := filterTimeSQL, f.named(agent)
-	if len(f.Tags) > 0 || f.mark != "" {
-		sql = filterTagsSQL
+func (m memory) newest(ctx context.Context, v view, f filterArgs, limit int) ([]int32, error) {
+	sql, args := filterTagsSQL, f.named(v)
+	switch {
+	case len(f.Tags) > 0 || f.mark != "":
 		args["scan_depth"] = scanDepth
-	} else {
+	case len(v.tags) > 0:
+		args["scan_depth"], args["tags"] = scanDepth, v.tags
+	default:
+		sql = filterTimeSQL
 		delete(args, "tags")
+		delete(args, "shared")
 	}
 	args["limit"], args["now"] = limit, m.now()
 	rows, err := postgres.All[struct{ N int32 }](ctx, m.db, sql, args)
@@ -218,12 +233,12 @@ func (r shownRow) found() found {
 		Importance: r.Importance, CreatedAt: r.CreatedAt, SimilarIDs: r.SimilarIDs}
 }
 
-func (m memory) readPostings(ctx context.Context, agent string, f filterArgs, q *question) error {
+func (m memory) readPostings(ctx context.Context, v view, f filterArgs, q *question) error {
 	asked := q.terms()
 	args := pgx.StrictNamedArgs{}
 	sql := postingsSQL
-	if !f.none() {
-		sql, args = postingsFilteredSQL, f.named(agent)
+	if !f.none(v) {
+		sql, args = postingsFilteredSQL, f.named(v)
 		args["scan_depth"] = scanDepth
 	}
 	args["terms"] = asked
@@ -233,6 +248,6 @@ func (m memory) readPostings(ctx context.Context, agent string, f filterArgs, q 
 	if err != nil {
 		return err
 	}
-	q.read(rows, args["depth"].(int), !f.none())
+	q.read(rows, args["depth"].(int), !f.none(v))
 	return nil
 }

@@ -59,7 +59,7 @@ func (m memory) sessionRestoreContext(ctx context.Context, who caller.Caller, a 
 		{&result.Relevant, a.Query, filterArgs{}, restoreRelevant},
 		{&result.Doing, "", filterArgs{}, restoreDoing},
 	} {
-		found, err := m.search(ctx, who, searchArgs{Query: section.query, filterArgs: section.filter, Limit: section.limit})
+		found, err := m.find(ctx, own(who.Agent), searchArgs{Query: section.query, filterArgs: section.filter, Limit: section.limit})
 		if err != nil {
 			return result, err
 		}

@@ -1,0 +1,2 @@
+-- all agents: for an operator.
+delete from memory_limits where agent_id = @agent_id
