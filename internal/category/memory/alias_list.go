@@ -16,7 +16,7 @@ import (
 var aliasListSQL string
 
 type aliasListArgs struct {
-	Limit  int    `json:"limit,omitempty" doc:"Default 200" min:"1" max:"1000"`
+	Limit  int    `json:"limit,omitempty" doc:"Or 200" min:"1" max:"1000"`
 	Cursor string `json:"cursor,omitempty" doc:"next_cursor from before" maxlen:"512"`
 }
 

@@ -21,7 +21,7 @@ var episodicPressureSQL string
 const highPressure = 10
 
 type episodicPressureArgs struct {
-	HoursAgo float64 `json:"hours_ago,omitempty" doc:"Default 24" min:"0.01" max:"8760"`
+	HoursAgo float64 `json:"hours_ago,omitempty" doc:"Or 24" min:"0.01" max:"8760"`
 }
 
 type episodicPressureResult struct {

@@ -17,7 +17,7 @@ var getHistorySQL string
 type getHistoryArgs struct {
 	Subject   string `json:"subject" doc:"Whom or what" maxlen:"256"`
 	Predicate string `json:"predicate" doc:"Such as lives_in" maxlen:"128"`
-	Limit     int    `json:"limit,omitempty" doc:"The latest; default 100" min:"1" max:"1000"`
+	Limit     int    `json:"limit,omitempty" doc:"Or 100" min:"1" max:"1000"`
 	sharedArgs
 }
 

@@ -16,7 +16,7 @@ const (
 
 type improveArgs struct {
 	Topic string `json:"topic" doc:"Words" maxlen:"10000"`
-	Limit int    `json:"limit,omitempty" doc:"Memories to look at; default 40" min:"1" max:"100"`
+	Limit int    `json:"limit,omitempty" doc:"Or 40" min:"1" max:"100"`
 }
 
 type improveResult struct {

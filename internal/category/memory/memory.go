@@ -61,7 +61,7 @@ func NewHybrid(db postgres.DB, now func() time.Time, e Embedder) tool.Category {
 		tool.Read("memory_search", "Find memories, best first. A score below 0.15 is no answer.", m.search),
 		tool.Read("memory_search_by_layer", "Find memories of one layer, best first.", m.searchByLayer),
 		tool.Read("memory_read", "Read one memory whole.", m.read),
-		tool.Read("memory_fetch_batch", "Read up to 100 memories by id, in the order asked.", m.fetchBatch),
+		tool.Read("memory_fetch_batch", "Read memories by id, in the order asked.", m.fetchBatch),
 		tool.Write("memory_alias_add", "Make two names mean the same.", m.aliasAdd, tool.Idempotent),
 		tool.Read("memory_alias_list", "List the names that mean the same.", m.aliasList),
 		tool.Read("memory_get_history", "Tell what held of a subject over time, oldest first.", m.getHistory),
@@ -75,7 +75,7 @@ func NewHybrid(db postgres.DB, now func() time.Time, e Embedder) tool.Category {
 		tool.Write("user_profile_record", "Keep a trait of a user; it replaces the one before.", m.profileRecord, tool.Idempotent),
 		tool.Read("user_profile_get", "Read a user's traits.", m.profileGet),
 		tool.Read("user_code_profile", "Read users' traits as typed rules, with their conflicts.", m.userCodeProfile),
-		tool.Read("session_restore_context", "Restore what was going on: recent work, open items, decisions, relevant memories.", m.sessionRestoreContext),
+		tool.Read("session_restore_context", "Restore what was going on: work, open items, decisions.", m.sessionRestoreContext),
 		tool.Write("log_mood", "Keep a mood, with a note.", m.logMood),
 	}}
 }

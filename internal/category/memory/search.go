@@ -48,11 +48,11 @@ const (
 )
 
 type searchArgs struct {
-	Query string `json:"query" doc:"Words in any language; empty: the latest" maxlen:"10000"`
+	Query string `json:"query" doc:"Words; empty: the latest" maxlen:"10000"`
 	filterArgs
 	sharedArgs
-	Limit   int  `json:"limit,omitempty" doc:"Default 10" min:"1" max:"100"`
-	Explain bool `json:"explain,omitempty" doc:"Add the parts of each score"`
+	Limit   int  `json:"limit,omitempty" doc:"Or 10" min:"1" max:"100"`
+	Explain bool `json:"explain,omitempty" doc:"Add score parts"`
 }
 
 type searchResult struct {

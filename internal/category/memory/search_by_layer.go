@@ -9,7 +9,7 @@ import (
 type searchByLayerArgs struct {
 	Query string `json:"query" doc:"Words; empty: the latest" maxlen:"10000"`
 	Layer string `json:"layer" doc:"Happened, holds, or how to" enum:"episodic,semantic,procedural"`
-	Limit int    `json:"limit,omitempty" doc:"Default 10" min:"1" max:"100"`
+	Limit int    `json:"limit,omitempty" doc:"Or 10" min:"1" max:"100"`
 }
 
 // searchByLayer is memory_search within one layer.

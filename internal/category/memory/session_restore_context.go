@@ -21,8 +21,8 @@ const (
 )
 
 type sessionRestoreContextArgs struct {
-	Query         string `json:"query" doc:"What it is about; may be empty" maxlen:"10000"`
-	MaxCharacters int    `json:"max_characters,omitempty" doc:"Default 6000" min:"500" max:"50000"`
+	Query         string `json:"query" doc:"What about" maxlen:"10000"`
+	MaxCharacters int    `json:"max_characters,omitempty" doc:"Or 6000" min:"500" max:"50000"`
 }
 
 // sessionRestoreContextResult is what an agent needs to go on where it was. A

@@ -16,7 +16,7 @@ type storeArgs struct {
 	Importance  float64  `json:"importance,omitempty" doc:"Default: judged" min:"1" max:"10"`
 	Subject     string   `json:"subject,omitempty" doc:"Of a fact; with predicate and object" maxlen:"256"`
 	Predicate   string   `json:"predicate,omitempty" doc:"Such as lives_in" maxlen:"128"`
-	Object      string   `json:"object,omitempty" doc:"Replaces the one before" maxlen:"2000"`
+	Object      string   `json:"object,omitempty" doc:"Of a fact" maxlen:"2000"`
 	ValidFrom   string   `json:"valid_from,omitempty" doc:"Date or time; default now"`
 	ValidUntil  string   `json:"valid_until,omitempty" doc:"The same"`
 	Supersedes  string   `json:"supersedes,omitempty" doc:"Id this corrects"`

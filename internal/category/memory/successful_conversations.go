@@ -8,7 +8,7 @@ import (
 
 type successfulConversationsArgs struct {
 	Topic string `json:"topic" doc:"Words; empty: the latest" maxlen:"10000"`
-	Limit int    `json:"limit,omitempty" doc:"Default 10" min:"1" max:"100"`
+	Limit int    `json:"limit,omitempty" doc:"Or 10" min:"1" max:"100"`
 }
 
 // successfulConversations finds what went well: episodes that say so or are
