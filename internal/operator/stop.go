@@ -27,8 +27,10 @@ type stopResult struct {
 	Changed bool          `json:"changed"`
 	Stops   []stopInForce `json:"stops"`
 	// Cancelled counts the pending approvals that the stop ended.
-	Cancelled int    `json:"approvals_cancelled,omitzero"`
-	Note      string `json:"note,omitzero"`
+	Cancelled int `json:"approvals_cancelled,omitzero"`
+	// Killed counts the pieces of work, queued and running, that the stop ended.
+	Killed int    `json:"work_cancelled,omitzero"`
+	Note   string `json:"note,omitzero"`
 }
 
 type stopInForce struct {

@@ -38,8 +38,10 @@ type stopResult struct {
 	Changed bool      `json:"changed"`
 	Stops   []inForce `json:"stops"`
 	// Cancelled counts the pending approvals that the stop ended.
-	Cancelled int    `json:"approvals_cancelled,omitzero"`
-	Note      string `json:"note,omitzero"`
+	Cancelled int `json:"approvals_cancelled,omitzero"`
+	// Killed counts the pieces of work, queued and running, that the stop ended.
+	Killed int    `json:"work_cancelled,omitzero"`
+	Note   string `json:"note,omitzero"`
 }
 
 // inForce is a stop that nobody has lifted.
@@ -93,14 +95,14 @@ func (c control) stop(ctx context.Context, who caller.Caller, a stopArgs) (stopR
 	if err := c.checkStanding(ctx, who, before); err != nil {
 		return stopResult{}, err
 	}
-	done, err := postgres.One[struct{ Stops, Cancelled int }](ctx, c.db, stopSQL, pgx.StrictNamedArgs{
+	done, err := postgres.One[struct{ Stops, Cancelled, Killed int }](ctx, c.db, stopSQL, pgx.StrictNamedArgs{
 		"agent_id": a.AgentID, "reason": strings.TrimSpace(a.Reason), "by": author(who), "now": c.now(),
 	})
 	if err != nil {
 		return stopResult{}, fmt.Errorf("write stop: %w", err)
 	}
 	after, err := c.status(ctx, who, a, false)
-	after.Changed, after.Cancelled = done.Stops > 0, done.Cancelled
+	after.Changed, after.Cancelled, after.Killed = done.Stops > 0, done.Cancelled, done.Killed
 	return after, err
 }
 

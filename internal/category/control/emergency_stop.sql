@@ -10,5 +10,12 @@ with stopped as (
     set state = 'cancelled', reason = 'an emergency stop', decided_by = @by, decided_at = clock_timestamp()
     where state = 'pending' and (@agent_id = '' or agent_id = @agent_id) and exists (select from stopped)
     returning id
+), killed as (
+    -- Queued work ends; a run under way finds its lease gone. What slips in
+    -- meanwhile is older than the stop and is swept.
+    update work
+    set state = 'cancelled', error = 'an emergency stop', finished_at = clock_timestamp(), lease_until = null
+    where state in ('queued', 'running') and (@agent_id = '' or @agent_id in (agent_id, from_agent)) and exists (select from stopped)
+    returning id
 )
-select (select count(*) from stopped) as stops, (select count(*) from cancelled) as cancelled
+select (select count(*) from stopped) as stops, (select count(*) from cancelled) as cancelled, (select count(*) from killed) as killed

@@ -230,3 +230,42 @@ func TestEmergencyStop_stopped_agent_is_told_so(t *testing.T) {
 	tooltest.OK[result](t, cat, operator(), "emergency_stop", `{"action":"stop"}`)
 	tooltest.Fault(t, cat, tooltest.Who("lead"), "emergency_stop", `{"action":"stop","agent_id":"coder"}`, fault.Stopped)
 }
+
+// TestEmergencyStop_ends_work: the work of the stopped agent, and what it
+// asked others for, and nobody else's.
+func TestEmergencyStop_ends_work(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, args string
+		want       int
+		left       []string
+	}{
+		{"of one agent", `{"action":"stop","agent_id":"coder"}`, 3, []string{"lead for ceo"}},
+		{"of all", `{"action":"stop"}`, 4, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			db := postgrestest.New(t)
+			cat := setup(t, db)
+			exec(t, db, `insert into work (id, kind, source, agent_id, from_agent, payload, root_id, state, lease_until) values
+				(gen_random_uuid(), 'prompt', 'send_to_agent', 'coder', 'ceo', '{}', gen_random_uuid(), 'queued', null),
+				(gen_random_uuid(), 'prompt', 'send_to_agent', 'coder', 'lead', '{}', gen_random_uuid(), 'running', now() + interval '1 minute'),
+				(gen_random_uuid(), 'prompt', 'send_to_agent', 'lead', 'coder', '{}', gen_random_uuid(), 'queued', null),
+				(gen_random_uuid(), 'prompt', 'send_to_agent', 'lead', 'ceo', '{}', gen_random_uuid(), 'queued', null)`)
+			got := tooltest.OK[struct {
+				Killed int `json:"work_cancelled"`
+			}](t, cat, operator(), "emergency_stop", c.args)
+			rows, err := postgres.All[struct{ Who string }](t.Context(), db, `select agent_id || ' for ' || from_agent as who from work where finished_at is null`, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var left []string
+			for _, r := range rows {
+				left = append(left, r.Who)
+			}
+			if diff := cmp.Diff(c.left, left); diff != "" || got.Killed != c.want {
+				t.Errorf("%d ended, want %d; left (-want +got):\n%s", got.Killed, c.want, diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,243 @@
+package work
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"pawgate/internal/postgres"
+)
+
+var (
+	//go:embed claim.sql
+	claimSQL string
+	//go:embed extend.sql
+	extendSQL string
+	//go:embed finish.sql
+	finishSQL string
+	//go:embed retry.sql
+	retrySQL string
+	//go:embed sweep.sql
+	sweepSQL string
+	//go:embed send.sql
+	sendSQL string
+)
+
+// Lease is how long a worker has an item without a sign of life.
+const Lease = 60 * time.Second
+
+// maxResult bounds a recorded result, in bytes.
+const maxResult = 64 << 10
+
+// maxNotice bounds the text of a notice, in code points; the channel splits
+// what is too long for one message.
+const maxNotice = 8000
+
+// Leased is an item that a worker has.
+type Leased struct {
+	ID          uuid.UUID
+	Kind        Kind
+	Source      string
+	Agent       string
+	From        string
+	Payload     string // JSON: a Prompt or a Call
+	Scopes      []string
+	NarrowedBy  []string
+	RootID      uuid.UUID
+	Depth       int
+	Session     string
+	Attempts    int // this one included
+	MaxAttempts int
+	Fence       int64
+	CreatedAt   time.Time
+}
+
+// Queue leases and ends items.
+type Queue struct {
+	DB     postgres.DB
+	Worker string        // how this worker is called, for people who look
+	Lease  time.Duration // 0: Lease
+}
+
+func (q Queue) lease() float64 {
+	if q.Lease > 0 {
+		return q.Lease.Seconds()
+	}
+	return Lease.Seconds()
+}
+
+// Claim leases up to most items that are due; with ids, only of those.
+func (q Queue) Claim(ctx context.Context, most int, ids ...uuid.UUID) ([]Leased, error) {
+	leased, err := postgres.All[Leased](ctx, q.DB, claimSQL, pgx.StrictNamedArgs{"ids": ids, "most": most, "worker": q.Worker, "lease": q.lease()})
+	if err != nil {
+		return nil, fmt.Errorf("claim work: %w", err)
+	}
+	return leased, nil
+}
+
+// Extend prolongs a lease. It is false when the item is not this worker's any
+// more: taken over, or ended by a stop.
+func (q Queue) Extend(ctx context.Context, l Leased) (bool, error) {
+	n, err := postgres.Exec(ctx, q.DB, extendSQL, pgx.StrictNamedArgs{"id": l.ID, "fence": l.Fence, "lease": q.lease()})
+	if err != nil {
+		return false, fmt.Errorf("extend lease: %w", err)
+	}
+	return n > 0, nil
+}
+
+// Done records the result of an item, and false when it was not this worker's
+// any more; then nothing is recorded.
+func (q Queue) Done(ctx context.Context, l Leased, result string) (bool, error) {
+	return q.finish(ctx, l, "done", cut(result, maxResult), "", result)
+}
+
+// Bury makes an item a dead letter.
+func (q Queue) Bury(ctx context.Context, l Leased, why string) (bool, error) {
+	return q.finish(ctx, l, "dead", "", cut(why, maxResult), "Could not be done: "+why)
+}
+
+// Fail records a failed attempt: the item waits for another one, or is a dead
+// letter after the last.
+func (q Queue) Fail(ctx context.Context, l Leased, why string) (bool, error) {
+	if l.Attempts >= l.MaxAttempts {
+		return q.Bury(ctx, l, why)
+	}
+	n, err := postgres.Exec(ctx, q.DB, retrySQL, pgx.StrictNamedArgs{
+		"id": l.ID, "fence": l.Fence, "error": cut(why, maxResult), "wait": Backoff(l.Attempts).Seconds()})
+	if err != nil {
+		return false, fmt.Errorf("return work: %w", err)
+	}
+	return n > 0, nil
+}
+
+func (q Queue) finish(ctx context.Context, l Leased, state, result, why, notice string) (bool, error) {
+	if l.Source == "notice" {
+		notice = "" // a notice that could not be sent is told to nobody
+	}
+	if runes := []rune(clean(notice)); len(runes) > maxNotice {
+		notice = string(runes[:maxNotice-1]) + "…"
+	}
+	n, err := postgres.One[struct{ Count int }](ctx, q.DB, finishSQL, pgx.StrictNamedArgs{
+		"id": l.ID, "fence": l.Fence, "state": state, "result": result, "error": why, "notice": clean(notice)})
+	if err != nil {
+		return false, fmt.Errorf("record result: %w", err)
+	}
+	return n.Count > 0, nil
+}
+
+// Backoff is how long an item waits after so many attempts: 5 s, 20 s, 80 s …,
+// at most ten minutes, with up to a quarter added so that what failed together
+// does not come back together.
+func Backoff(attempts int) time.Duration {
+	wait := min(5*math.Pow(4, float64(attempts-1)), 600)
+	return time.Duration(wait * (1 + rand.Float64()/4) * float64(time.Second))
+}
+
+// Swept is what Sweep put in order.
+type Swept struct {
+	Cancelled int // covered by a stop, or the agent is gone
+	Buried    int // dead letters
+	Returned  int // taken from a lost worker
+	Unheard   int // to be told to SQS again
+	Archived  int // ephemeral agents
+}
+
+// Sweep takes back what lost its worker and ends what must not run any more.
+// It is safe at any time and from any number of processes.
+func Sweep(ctx context.Context, db postgres.DB) (Swept, error) {
+	swept, err := postgres.One[Swept](ctx, db, sweepSQL, nil)
+	if err != nil {
+		return Swept{}, fmt.Errorf("sweep work: %w", err)
+	}
+	return swept, nil
+}
+
+// Sender tells SQS of items. It returns the ids that were not accepted.
+type Sender interface {
+	Send(ctx context.Context, ids []string) (refused []string, err error)
+}
+
+// batchSize is the most messages of one request to SQS.
+const batchSize = 10
+
+// Dispatch empties the outbox: it tells of every item that is due and was not
+// told of. An item is marked only if the sender accepted it; one that was
+// accepted and could not be marked is told of twice, which is harmless.
+func Dispatch(ctx context.Context, db postgres.DB, sender Sender) (sent int, err error) {
+	for {
+		told, more, err := dispatchBatch(ctx, db, sender)
+		sent += told
+		if err != nil || !more {
+			return sent, err
+		}
+	}
+}
+
+func dispatchBatch(ctx context.Context, db postgres.DB, sender Sender) (sent int, more bool, err error) {
+	err = postgres.InTx(ctx, db, func(tx pgx.Tx) error {
+		rows, err := postgres.All[struct{ ID uuid.UUID }](ctx, tx, sendSQL, pgx.StrictNamedArgs{"most": batchSize})
+		if err != nil || len(rows) == 0 {
+			return err
+		}
+		ids := make([]string, len(rows))
+		for i, row := range rows {
+			ids[i] = row.ID.String()
+		}
+		refused, err := sender.Send(ctx, ids)
+		if err != nil {
+			return err
+		}
+		if len(refused) > 0 {
+			if _, err := tx.Exec(ctx, `update work set sent_at = null where id = any($1::uuid[])`, refused); err != nil {
+				return err
+			}
+		}
+		sent, more = len(ids)-len(refused), len(refused) == 0 && len(ids) == batchSize
+		return nil
+	})
+	if err != nil {
+		return 0, false, fmt.Errorf("dispatch work: %w", err)
+	}
+	return sent, more, nil
+}
+
+// Prompt reads the payload of a prompt.
+func (l Leased) Prompt() (Prompt, error) { return payload[Prompt](l) }
+
+// Call reads the payload of a call.
+func (l Leased) Call() (Call, error) { return payload[Call](l) }
+
+func payload[T any](l Leased) (T, error) {
+	var p T
+	if err := json.Unmarshal([]byte(l.Payload), &p); err != nil {
+		return p, fmt.Errorf("read payload of %s: %w", l.ID, err)
+	}
+	return p, nil
+}
+
+// clean makes a text one that Postgres can hold.
+func clean(text string) string {
+	return strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), "\ufffd")
+}
+
+// cut keeps a text within so many bytes and never cuts a character.
+func cut(text string, most int) string {
+	text = clean(text)
+	if len(text) <= most {
+		return text
+	}
+	most -= len("…")
+	for !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return text[:most] + "…"
+}

@@ -1,0 +1,462 @@
+package work_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"pawgate/internal/caller"
+	"pawgate/internal/fault"
+	"pawgate/internal/postgres"
+	"pawgate/internal/postgres/postgrestest"
+	"pawgate/internal/work"
+)
+
+type bench struct {
+	t  *testing.T
+	db postgres.DB
+	q  work.Queue
+}
+
+// setup is a queue between alice, who asks, and bob, who does.
+func setup(t *testing.T, db postgres.DB) bench {
+	t.Helper()
+	b := bench{t, db, work.Queue{DB: db, Worker: "w1"}}
+	b.exec(`insert into agents (id, reports_to) values ('alice', null), ('bob', 'alice')`)
+	return b
+}
+
+func (b bench) exec(sql string, args ...any) {
+	b.t.Helper()
+	if _, err := b.db.Exec(b.t.Context(), sql, args...); err != nil {
+		b.t.Fatalf("%s: %v", sql, err)
+	}
+}
+
+func (b bench) enqueue(item work.Item) (work.Queued, error) {
+	var queued work.Queued
+	err := postgres.InTx(b.t.Context(), b.db, func(tx pgx.Tx) error {
+		var err error
+		queued, err = work.Enqueue(b.t.Context(), tx, item)
+		return err
+	})
+	return queued, err
+}
+
+func (b bench) queued(item work.Item) work.Queued {
+	b.t.Helper()
+	queued, err := b.enqueue(item)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return queued
+}
+
+func ask(prompt string) work.Item {
+	return work.Item{Kind: work.KindPrompt, Source: "send_to_agent", Agent: "bob", From: "alice", Payload: work.Prompt{Prompt: prompt}}
+}
+
+// claim leases one item.
+func (b bench) claim(ids ...uuid.UUID) work.Leased {
+	b.t.Helper()
+	leased, err := b.q.Claim(b.t.Context(), 1, ids...)
+	if err != nil || len(leased) != 1 {
+		b.t.Fatalf("claimed %d, %v", len(leased), err)
+	}
+	return leased[0]
+}
+
+type row struct {
+	State, Result, Error string
+	Attempts             int
+}
+
+func (b bench) row(id uuid.UUID) row {
+	b.t.Helper()
+	r, err := postgres.One[row](b.t.Context(), b.db, `select state, result, error, attempts from work where id = @id`, pgx.StrictNamedArgs{"id": id})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return r
+}
+
+func (b bench) want(id uuid.UUID, want row) {
+	b.t.Helper()
+	if diff := cmp.Diff(want, b.row(id)); diff != "" {
+		b.t.Errorf("item (-want +got):\n%s", diff)
+	}
+}
+
+// is ends the test unless a step went as wanted.
+func (b bench) is(what string, want bool) func(bool, error) {
+	return func(got bool, err error) {
+		b.t.Helper()
+		if err != nil || got != want {
+			b.t.Fatalf("%s: %v, %v, want %v", what, got, err, want)
+		}
+	}
+}
+
+func TestEnqueueIsTheCallers(t *testing.T) {
+	t.Parallel()
+	b := setup(t, postgrestest.Clone(t))
+	var id uuid.UUID
+	err := postgres.InTx(t.Context(), b.db, func(tx pgx.Tx) error {
+		queued, err := work.Enqueue(t.Context(), tx, ask("hello"))
+		id = queued.ID
+		return errors.Join(err, errors.New("changed my mind"))
+	})
+	if err == nil || id == uuid.Nil {
+		t.Fatalf("%v, %v", id, err)
+	}
+	if leased, err := b.q.Claim(t.Context(), 10); err != nil || len(leased) != 0 {
+		t.Errorf("work that was rolled back: %v, %v", leased, err)
+	}
+}
+
+func TestEnqueueRefuses(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, prepare string
+		change        func(*work.Item)
+		reason        fault.Reason
+	}{
+		{"a payload that is too large", "", func(i *work.Item) { i.Payload = work.Prompt{Prompt: strings.Repeat("x", work.MaxPayload)} }, fault.TooLarge},
+		{"no such agent", "", func(i *work.Item) { i.Agent = "nobody" }, fault.NotFound},
+		{"a paused agent", `update agents set state = 'paused' where id = 'bob'`, nil, fault.NotFound},
+		{"a stopped agent", `insert into stops (agent_id, stopped_by) values ('bob', 'test')`, nil, fault.NotFound},
+		{"everyone stopped", `insert into stops (stopped_by) values ('test')`, nil, fault.NotFound},
+		{"a run that is none", "", func(i *work.Item) { i.Parent = new(uuid.New()) }, fault.Cancelled},
+		{"too many at once", `insert into work (id, kind, source, agent_id, from_agent, payload, root_id)
+			select gen_random_uuid(), 'prompt', 'send_to_agent', 'bob', 'alice', '{}', gen_random_uuid() from generate_series(1, 20)`, nil, work.Runaway},
+		{"a full queue", `insert into work (id, kind, source, agent_id, from_agent, payload, root_id)
+			select gen_random_uuid(), 'prompt', 'schedule', 'bob', 'bob', '{}', gen_random_uuid() from generate_series(1, 1000)`, nil, fault.RateLimited},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t, postgrestest.New(t))
+			if c.prepare != "" {
+				b.exec(c.prepare)
+			}
+			item := ask("hello")
+			if c.change != nil {
+				c.change(&item)
+			}
+			_, err := b.enqueue(item)
+			if f, ok := fault.Of(err); !ok || f.Reason != c.reason {
+				t.Errorf("got %v, want %s", err, c.reason)
+			}
+		})
+	}
+}
+
+func TestEnqueueAgain(t *testing.T) {
+	t.Parallel()
+	b := setup(t, postgrestest.New(t))
+	item := ask("hello")
+	item.Key = "k"
+	first := b.queued(item)
+	if again := b.queued(item); again.ID != first.ID || !again.Again {
+		t.Errorf("the same key gave %+v after %+v", again, first)
+	}
+	item.Payload = work.Prompt{Prompt: "something else"}
+	if _, err := b.enqueue(item); err == nil || !strings.Contains(err.Error(), "key") {
+		t.Errorf("the same key for something else: %v", err)
+	}
+}
+
+// TestChain: each hop is asked for by the run of the one before.
+func TestChain(t *testing.T) {
+	t.Parallel()
+	b := setup(t, postgrestest.New(t))
+	item := ask("down")
+	item.NarrowedBy = []string{"alice"}
+	hop := b.queued(item)
+	for depth := 1; ; depth++ {
+		run := b.claim(hop.ID)
+		who := caller.Caller{Agent: run.Agent, Credential: work.Credential(run.ID)}
+		next := work.Item{Kind: work.KindPrompt, Source: "send_to_agent", From: run.Agent, Agent: map[string]string{"alice": "bob", "bob": "alice"}[run.Agent],
+			Payload: work.Prompt{Prompt: "further"}, Parent: work.Parent(who)}
+		queued, err := b.enqueue(next)
+		if f, ok := fault.Of(err); ok && f.Reason == work.TooDeep {
+			if depth != work.MaxDepth+1 {
+				t.Errorf("refused at hop %d, want %d", depth, work.MaxDepth+1)
+			}
+			break
+		}
+		if err != nil || queued.Depth != depth {
+			t.Fatalf("hop %d: %+v, %v", depth, queued, err)
+		}
+		hop = queued
+	}
+	last := b.claimedRow(hop.ID)
+	if diff := cmp.Diff([]string{"alice"}, last); diff != "" {
+		t.Errorf("narrowed by (-want +got):\n%s", diff)
+	}
+	stranger := ask("not mine")
+	stranger.Parent = &hop.ID // the run is bob's or alice's; whoever it is not may not ask in its name
+	stranger.From, stranger.Agent = "carol", "bob"
+	b.exec(`insert into agents (id) values ('carol')`)
+	if _, err := b.enqueue(stranger); err == nil {
+		t.Error("a run of somebody else was believed")
+	}
+}
+
+func (b bench) claimedRow(id uuid.UUID) []string {
+	b.t.Helper()
+	r, err := postgres.One[struct{ NarrowedBy []string }](b.t.Context(), b.db, `select narrowed_by from work where id = @id`, pgx.StrictNamedArgs{"id": id})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return r.NarrowedBy
+}
+
+func TestChainHasAnEnd(t *testing.T) {
+	t.Parallel()
+	b := setup(t, postgrestest.New(t))
+	first := b.queued(ask("fan out"))
+	run := b.claim(first.ID)
+	b.exec(`insert into work (id, kind, source, agent_id, from_agent, payload, root_id, created_at)
+		select gen_random_uuid(), 'prompt', 'send_to_agent', 'alice', 'bob', '{}', $1, now() - interval '1 hour' from generate_series(1, 99)`, first.ID)
+	item := work.Item{Kind: work.KindPrompt, Source: "send_to_agent", From: "bob", Agent: "alice", Payload: work.Prompt{Prompt: "more"},
+		Parent: work.Parent(caller.Caller{Credential: work.Credential(run.ID)})}
+	_, err := b.enqueue(item)
+	if f, ok := fault.Of(err); !ok || f.Reason != work.Runaway {
+		t.Errorf("the 101st piece of a chain: %v", err)
+	}
+}
+
+// TestClaimedOnce: many workers, every item to exactly one of them.
+func TestClaimedOnce(t *testing.T) {
+	t.Parallel()
+	b := setup(t, postgrestest.Clone(t))
+	b.exec(`insert into work (id, kind, source, agent_id, from_agent, payload, root_id)
+		select gen_random_uuid(), 'prompt', 'schedule', 'bob', 'alice', '{}', gen_random_uuid() from generate_series(1, 300)`)
+	var mu sync.Mutex
+	claims := map[uuid.UUID]int{}
+	var workers sync.WaitGroup
+	for n := range 8 {
+		q := work.Queue{DB: b.db, Worker: fmt.Sprint("w", n)}
+		workers.Go(func() {
+			for {
+				leased, err := q.Claim(context.WithoutCancel(t.Context()), 7)
+				if err != nil {
+					t.Error(err)
+				}
+				if len(leased) == 0 {
+					return
+				}
+				for _, l := range leased {
+					mu.Lock()
+					claims[l.ID]++
+					mu.Unlock()
+					if ok, err := q.Done(context.WithoutCancel(t.Context()), l, "done"); err != nil || !ok {
+						t.Errorf("done: %v, %v", ok, err)
+					}
+				}
+			}
+		})
+	}
+	workers.Wait()
+	if len(claims) != 300 {
+		t.Errorf("%d items were claimed, want 300", len(claims))
+	}
+	for id, n := range claims {
+		if n != 1 {
+			t.Errorf("%s was claimed %d times", id, n)
+		}
+	}
+}
+
+// TestTakenOver: what a lost worker had is done by another, and the lost one
+// records nothing when it comes back.
+func TestTakenOver(t *testing.T) {
+	t.Parallel()
+	b := setup(t, postgrestest.New(t))
+	id := b.queued(ask("hello")).ID
+	lost := b.claim()
+	b.is("extend", true)(b.q.Extend(t.Context(), lost))
+	b.lose(id)
+	if swept, err := work.Sweep(t.Context(), b.db); err != nil || swept.Returned != 1 {
+		t.Fatalf("swept %+v, %v", swept, err)
+	}
+	b.want(id, row{State: "queued", Error: "the worker was lost", Attempts: 1})
+	b.due(id)
+	second := b.claim()
+	b.is("extend of the lost one", false)(b.q.Extend(t.Context(), lost))
+	b.is("result of the lost one", false)(b.q.Done(t.Context(), lost, "old"))
+	b.is("failure of the lost one", false)(b.q.Fail(t.Context(), lost, "old"))
+	b.is("result", true)(b.q.Done(t.Context(), second, "new"))
+	b.is("second result", false)(b.q.Done(t.Context(), second, "newer"))
+	b.want(id, row{State: "done", Result: "new", Attempts: 2})
+	if _, err := b.db.Exec(t.Context(), `savepoint s`); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.db.Exec(t.Context(), `update work set result = 'x' where id = $1`, id); err == nil || !strings.Contains(err.Error(), "has ended") {
+		t.Errorf("the table let a result be replaced: %v", err)
+	}
+}
+
+// lose lets a lease run out; due ends a back-off.
+func (b bench) lose(id uuid.UUID) {
+	b.exec(`update work set lease_until = now() - interval '1 second' where id = $1`, id)
+}
+func (b bench) due(id uuid.UUID) { b.exec(`update work set run_at = now() where id = $1`, id) }
+
+func TestDeadLetter(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name string
+		end  func(b bench, l work.Leased)
+		want string
+	}{
+		{"failed each time", func(b bench, l work.Leased) { b.is("fail", true)(b.q.Fail(b.t.Context(), l, "no\x00 luck")) }, "no luck"},
+		{"lost each time", func(b bench, l work.Leased) {
+			b.lose(l.ID)
+			if _, err := work.Sweep(b.t.Context(), b.db); err != nil {
+				b.t.Fatal(err)
+			}
+		}, "the worker was lost during the last attempt"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t, postgrestest.New(t))
+			id := b.queued(ask("hello")).ID
+			for range work.MaxAttempts {
+				b.due(id)
+				c.end(b, b.claim())
+			}
+			b.want(id, row{State: "dead", Error: c.want, Attempts: work.MaxAttempts})
+		})
+	}
+}
+
+func TestNotDue(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, prepare string }{
+		{"later", `update work set run_at = now() + interval '1 minute'`},
+		{"the doer is paused", `update agents set state = 'paused' where id = 'bob'`},
+		{"the doer is stopped", `insert into stops (agent_id, stopped_by) values ('bob', 'test')`},
+		{"the asker is stopped", `insert into stops (agent_id, stopped_by) values ('alice', 'test')`},
+		{"a stop came over it and is lifted", `insert into stops (stopped_by, stopped_at, resumed_at) values ('test', clock_timestamp(), clock_timestamp())`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t, postgrestest.New(t))
+			b.queued(ask("hello"))
+			b.exec(c.prepare)
+			if leased, err := b.q.Claim(t.Context(), 1); err != nil || len(leased) != 0 {
+				t.Errorf("claimed %v, %v", leased, err)
+			}
+		})
+	}
+}
+
+// TestStopEndsWork: also what slipped in while the stop was made, and also after
+// the stop was lifted.
+func TestStopEndsWork(t *testing.T) {
+	t.Parallel()
+	b := setup(t, postgrestest.New(t))
+	waiting, running := b.queued(ask("waiting")).ID, b.queued(ask("running"))
+	lease := b.claim(running.ID)
+	b.exec(`insert into stops (agent_id, stopped_by, stopped_at, resumed_at) values ('alice', 'test', clock_timestamp(), clock_timestamp())`)
+	if swept, err := work.Sweep(t.Context(), b.db); err != nil || swept.Cancelled != 2 {
+		t.Fatalf("swept %+v, %v", swept, err)
+	}
+	b.want(waiting, row{State: "cancelled", Error: "an emergency stop"})
+	b.is("extend", false)(b.q.Extend(t.Context(), lease))
+	b.is("result", false)(b.q.Done(t.Context(), lease, "too late"))
+}
+
+func TestNotice(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name string
+		end  func(b bench, l work.Leased)
+		want string
+	}{
+		{"of a result", func(b bench, l work.Leased) { b.is("done", true)(b.q.Done(b.t.Context(), l, "42")) }, `42`},
+		{"of a failure", func(b bench, l work.Leased) { b.is("bury", true)(b.q.Bury(b.t.Context(), l, "no model")) }, `Could not be done: no model`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t, postgrestest.New(t))
+			item := ask("question")
+			item.Notify = &work.Notify{Channel: "telegram", ChatID: "77"}
+			b.queued(item)
+			c.end(b, b.claim())
+			notice := b.claim()
+			call, err := notice.Call()
+			want := work.Call{Tool: "send_message", Arguments: map[string]any{"channel": "telegram", "chat_id": "77", "text": c.want}}
+			if diff := cmp.Diff(want, call); err != nil || diff != "" || notice.Agent != "alice" {
+				t.Errorf("the notice of %s, %v (-want +got):\n%s", notice.Agent, err, diff)
+			}
+			b.is("done", true)(b.q.Done(t.Context(), notice, "sent"))
+			if more, err := b.q.Claim(t.Context(), 1); err != nil || len(more) != 0 {
+				t.Errorf("a notice of the notice: %v, %v", more, err)
+			}
+		})
+	}
+}
+
+// sender keeps what it was told and refuses some of it.
+type sender struct {
+	told   []string
+	refuse map[string]bool
+	err    error
+}
+
+func (s *sender) Send(_ context.Context, ids []string) (refused []string, err error) {
+	if s.err != nil {
+		return nil, s.err
+	}
+	for _, id := range ids {
+		if s.refuse[id] {
+			refused = append(refused, id)
+			continue
+		}
+		s.told = append(s.told, id)
+	}
+	return refused, nil
+}
+
+func TestDispatch(t *testing.T) {
+	t.Parallel()
+	b := setup(t, postgrestest.New(t))
+	var ids []string
+	for n := range 12 {
+		ids = append(ids, b.queued(ask(fmt.Sprint(n))).ID.String())
+	}
+	away := &sender{err: errors.New("SQS is away")}
+	if _, err := work.Dispatch(t.Context(), b.db, away); err == nil {
+		t.Error("an outage of SQS was not reported")
+	}
+	picky := &sender{refuse: map[string]bool{ids[3]: true}}
+	if sent, err := work.Dispatch(t.Context(), b.db, picky); err != nil || sent != 9 {
+		t.Errorf("sent %d, %v", sent, err)
+	}
+	rest := &sender{}
+	if sent, err := work.Dispatch(t.Context(), b.db, rest); err != nil || sent != 3 {
+		t.Errorf("sent %d, %v", sent, err)
+	}
+	slices.Sort(rest.told)
+	if diff := cmp.Diff(slices.Sorted(slices.Values([]string{ids[3], ids[10], ids[11]})), rest.told); diff != "" {
+		t.Errorf("told in the end (-want +got):\n%s", diff)
+	}
+	// Told of, and never claimed: the message may be lost.
+	b.exec(`update work set sent_at = now() - interval '2 hours', run_at = now() - interval '2 hours' where id = $1`, ids[0])
+	if swept, err := work.Sweep(t.Context(), b.db); err != nil || swept.Unheard != 1 {
+		t.Errorf("swept %+v, %v", swept, err)
+	}
+	if sent, err := work.Dispatch(t.Context(), b.db, rest); err != nil || sent != 1 {
+		t.Errorf("sent %d again, %v", sent, err)
+	}
+}
