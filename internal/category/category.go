@@ -8,6 +8,7 @@ import (
 
 	"pawgate/internal/category/agent"
 	"pawgate/internal/category/control"
+	"pawgate/internal/category/cost"
 	"pawgate/internal/category/inference"
 	"pawgate/internal/category/llamafile"
 	"pawgate/internal/category/memory"
@@ -60,6 +61,7 @@ func Rows() []Row {
 		{"control", Function, func(d Deps) tool.Category { return control.With(d.DB, d.Now, control.Options{Edition: d.Edition}) }},
 		{"web", Function, func(d Deps) tool.Category { return web.New(d.DB, d.Web, d.Now) }},
 		{"odoo", Function, func(d Deps) tool.Category { return odoo.New(d.DB, d.Odoo, d.Now) }},
+		{"cost", Function, shared(cost.New)},
 		{"model", Sidecar, func(d Deps) tool.Category { return model.New(d.Models, d.Downloads, d.Now) }},
 		{"inference", Sidecar, func(d Deps) tool.Category { return inference.New(d.DB, d.Models, d.Inference, d.Now) }},
 		{"llamafile", Sidecar, func(d Deps) tool.Category { return llamafile.New(d.Models) }},

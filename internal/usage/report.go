@@ -11,6 +11,8 @@ import (
 )
 
 var (
+	//go:embed report_agents.sql
+	reportAgentsSQL string
 	//go:embed report_models.sql
 	reportModelsSQL string
 	//go:embed report_users.sql
@@ -123,17 +125,23 @@ func (q Query) statement() (sql string, types []string) {
 	switch {
 	case q.single():
 		return reportRowsSQL, types
-	case q.Group == ByUser || q.User != "":
+	case q.users():
 		return reportUsersSQL, types
+	case q.models():
+		return reportModelsSQL, types
 	}
-	return reportModelsSQL, types
+	return reportAgentsSQL, types
+}
+
+func (q Query) users() bool { return q.Group == ByUser || q.User != "" }
+
+func (q Query) models() bool {
+	return q.Group == ByModel || q.Group == ByProvider || q.Group == ByTool || q.Group == ByRequestType || q.Types != nil
 }
 
 // single reports whether only the rows themselves know what is asked for.
 func (q Query) single() bool {
-	users := q.Group == ByUser || q.User != ""
-	models := q.Group == ByModel || q.Group == ByProvider || q.Group == ByTool || q.Group == ByRequestType || q.Types != nil
-	return q.Group == BySession || q.Session != "" || users && models
+	return q.Group == BySession || q.Session != "" || q.users() && q.models()
 }
 
 // The levels of the sums: rows, quarters of an hour, hours, days, months.

@@ -1,0 +1,80 @@
+//go:build bench
+
+package bench
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"pawgate/internal/postgres"
+	"pawgate/internal/postgres/postgrestest"
+	"pawgate/internal/usage"
+)
+
+// TestUsage asks for reports over a year of ten million rows: forty agents with
+// two models and three kinds of requests each, a thousand users. It takes
+// minutes and gigabytes, so only "make bench-usage" runs it.
+func TestUsage(t *testing.T) {
+	db := postgrestest.Pool(t, postgres.Config{URL: postgrestest.CloneURL(t), MaxConns: 2})
+	const rows = 10_000_000
+	started := time.Now()
+	for _, sql := range []string{
+		`alter table usage disable trigger user`,
+		`insert into usage (at, agent_id, user_id, session_id, request_type, provider, model, input, output, cache_read, cache_write_5m, cost_micros, price_version, source, source_id)
+		 select timestamptz '2025-12-01 00:00:00+00' + (n * 3.1536) * interval '1 second', 'agent' || a, 'user' || (a * 25 + (n / 7) % 25), 'session' || n / 50,
+		        (array['chat', 'chat', 'chat', 'dispatch', 'cron'])[1 + (n / 3) % 5], 'anthropic', 'claude-' || (a + (n / 11) % 2) % 6,
+		        n % 3000, n % 700, n % 50000, n % 900, n % 20000, 'bench', 'loop', n::text
+		 from (select n, (hashint8(n) & 1023) % 40 as a from generate_series(0, ` + fmt.Sprint(rows-1) + `) n) g`,
+		`alter table usage enable trigger user`,
+		`select usage_rebuild()`,
+		`vacuum analyze`,
+	} {
+		if _, err := db.Exec(t.Context(), sql); err != nil {
+			t.Fatalf("%s: %v", sql, err)
+		}
+		fmt.Printf("%.0f s: %.40s\n", time.Since(started).Seconds(), sql)
+	}
+	taipei, err := time.LoadLocation("Asia/Taipei")
+	if err != nil {
+		t.Fatal(err)
+	}
+	kathmandu, err := time.LoadLocation("Asia/Kathmandu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	from, to := time.Date(2025, 12, 1, 0, 7, 3, 0, time.UTC), time.Date(2026, 11, 30, 23, 52, 1, 0, time.UTC)
+	year := func(q usage.Query) usage.Query { q.From, q.To = from, to; return q }
+	fmt.Println("| a year of ten million rows | lines | median, ms | slowest, ms |")
+	fmt.Println("| --- | --- | --- | --- |")
+	for _, c := range []struct {
+		name string
+		q    usage.Query
+	}{
+		{"total", year(usage.Query{})},
+		{"by agent", year(usage.Query{Group: usage.ByAgent})},
+		{"by model, split by agent", year(usage.Query{Group: usage.ByModel, Split: true})},
+		{"by user", year(usage.Query{Group: usage.ByUser})},
+		{"by month", year(usage.Query{Group: usage.ByMonth})},
+		{"by day, UTC", year(usage.Query{Group: usage.ByDay})},
+		{"by day, Asia/Taipei", year(usage.Query{Group: usage.ByDay, Zone: taipei})},
+		{"by day, Asia/Kathmandu (+5:45)", year(usage.Query{Group: usage.ByDay, Zone: kathmandu})},
+		{"by day and agent, dispatch and chat", year(usage.Query{Group: usage.ByDay, Split: true, Types: []usage.RequestType{usage.Chat, usage.Dispatch}})},
+		{"one agent by day, Asia/Taipei", year(usage.Query{Group: usage.ByDay, Zone: taipei, Agents: []string{"agent7"}})},
+		{"one user by month", year(usage.Query{Group: usage.ByMonth, User: "user180"})},
+	} {
+		var took []time.Duration
+		lines := 0
+		for range 7 {
+			began := time.Now()
+			got, err := usage.Report(t.Context(), db, c.q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			took, lines = append(took, time.Since(began)), len(got)
+		}
+		slices.Sort(took)
+		fmt.Printf("| %s | %d | %.0f | %.0f |\n", c.name, lines, took[3].Seconds()*1000, took[6].Seconds()*1000)
+	}
+}

@@ -1,0 +1,98 @@
+package cost
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"pawgate/internal/caller"
+	"pawgate/internal/usage"
+)
+
+type multiArgs struct {
+	Days     int    `json:"days,omitempty" doc:"7 if left out" min:"1" max:"730"`
+	AgentID  string `json:"agent_id,omitempty" doc:"Only this one" maxlen:"64"`
+	Timezone string `json:"timezone,omitempty" doc:"As Asia/Taipei"`
+}
+
+// Validate refuses a zone that is none.
+func (a multiArgs) Validate() error {
+	_, err := zoneOf(a.Timezone)
+	return err
+}
+
+type multiResult struct {
+	Window   window     `json:"window"`
+	Note     string     `json:"note,omitzero"`
+	Dispatch sums       `json:"dispatch"` // agents at work for other agents
+	Direct   sums       `json:"direct"`   // agents asked by people
+	Rows     []multiRow `json:"rows"`     // by day, then agent
+}
+
+type multiRow struct {
+	Day      string `json:"day"`
+	AgentID  string `json:"agent_id"`
+	Dispatch sums   `json:"dispatch"`
+	Direct   sums   `json:"direct"`
+}
+
+// multiVsSingle compares whole days of the zone, today included. What a
+// schedule or an agent's work on itself cost is in neither column.
+func (c cost) multiVsSingle(ctx context.Context, who caller.Caller, a multiArgs) (multiResult, error) {
+	zone, err := zoneOf(a.Timezone)
+	if err != nil {
+		return multiResult{}, err
+	}
+	agents, err := c.seen(ctx, who, a.AgentID)
+	if err != nil {
+		return multiResult{}, err
+	}
+	days := a.Days
+	if days == 0 {
+		days = 7
+	}
+	now := c.now().In(zone)
+	w := newWindow(time.Date(now.Year(), now.Month(), now.Day()-days+1, 0, 0, 0, 0, zone), now, zone)
+	q := usage.Query{From: w.From, To: w.To, Zone: zone, Agents: agents, Group: usage.ByDay, Split: true}
+	sides := map[usage.RequestType][]usage.Line{}
+	for _, side := range []usage.RequestType{usage.Dispatch, usage.Chat} {
+		q.Types = []usage.RequestType{side}
+		if sides[side], err = usage.Report(ctx, c.db, q); err != nil {
+			return multiResult{}, err
+		}
+	}
+	dispatch, direct := total(sides[usage.Dispatch]), total(sides[usage.Chat])
+	both := total([]usage.Line{dispatch, direct})
+	r := multiResult{Window: w, Note: note(both), Dispatch: sumsOf(dispatch), Direct: sumsOf(direct)}
+	r.Rows = multiRows(sides[usage.Dispatch], sides[usage.Chat], zone)
+	return r, nil
+}
+
+// multiRows puts both sides of a day and agent beside each other.
+func multiRows(dispatch, direct []usage.Line, zone *time.Location) []multiRow {
+	type place struct{ day, agent string }
+	none := sumsOf(usage.Line{})
+	rows := map[place]*multiRow{}
+	at := func(l usage.Line) *multiRow {
+		p := place{l.Period.In(zone).Format(time.DateOnly), l.Agent}
+		if rows[p] == nil {
+			rows[p] = &multiRow{Day: p.day, AgentID: p.agent, Dispatch: none, Direct: none}
+		}
+		return rows[p]
+	}
+	for _, l := range dispatch {
+		at(l).Dispatch = sumsOf(l)
+	}
+	for _, l := range direct {
+		at(l).Direct = sumsOf(l)
+	}
+	list := make([]multiRow, 0, len(rows))
+	for _, row := range rows {
+		list = append(list, *row)
+	}
+	slices.SortFunc(list, func(a, b multiRow) int {
+		return strings.Compare(a.Day+" "+a.AgentID, b.Day+" "+b.AgentID)
+	})
+	return list
+}
