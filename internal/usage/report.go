@@ -133,7 +133,7 @@ func (q Query) statement() (sql string, types []string) {
 	return reportAgentsSQL, types
 }
 
-func (q Query) users() bool { return q.Group == ByUser || q.User != "" }
+func (q Query) users() bool { return q.Group == ByUser }
 
 func (q Query) models() bool {
 	return q.Group == ByModel || q.Group == ByProvider || q.Group == ByTool || q.Group == ByRequestType || q.Types != nil
@@ -141,7 +141,7 @@ func (q Query) models() bool {
 
 // single reports whether only the rows themselves know what is asked for.
 func (q Query) single() bool {
-	return q.Group == BySession || q.Session != "" || q.users() && q.models()
+	return q.Group == BySession || q.Session != "" || q.User != "" || q.Group == ByUser && q.Types != nil
 }
 
 // The levels of the sums: rows, quarters of an hour, hours, days, months.
@@ -169,8 +169,8 @@ func (q Query) spans() (spanList, error) {
 		return spanList{}, fault.Invalid("to", "the window ends before it begins")
 	case span > MaxSpan:
 		return spanList{}, fault.Invalid("from", "the window is longer than ten years")
-	case q.single() && span > maxRowSpan:
-		return spanList{}, fault.Invalid("group_by", "sessions, and users together with models or types, are kept for windows of at most 31 days; ask for a shorter one, or group otherwise")
+	case q.single() && q.User == "" && q.Session == "" && span > maxRowSpan:
+		return spanList{}, fault.Invalid("group_by", "sessions are told for windows of at most 31 days; ask for a shorter one, or group otherwise")
 	}
 	var s spanList
 	if !q.Group.period() {
@@ -192,22 +192,26 @@ func (q Query) spans() (spanList, error) {
 	return s, nil
 }
 
-// cover takes a window apart: whole months, days at both ends, hours, quarters,
-// and rows where a moment lies within a quarter.
+// cover takes a window apart: whole months, days at both ends, hours, quarters of
+// an hour, and rows for the rest.
 func (q Query) cover(s *spanList, from, to, period time.Time) {
-	if q.single() {
+	switch {
+	case q.single():
 		s.add(levelRows, from, to, period)
-		return
+	case q.users():
+		split(s, levelMonth, levelDay, from.UTC(), to.UTC(), period)
+	case q.models():
+		split(s, levelMonth, levelHour, from.UTC(), to.UTC(), period)
+	default:
+		split(s, levelMonth, levelQuarter, from.UTC(), to.UTC(), period)
 	}
-	split(s, levelMonth, from.UTC(), to.UTC(), period)
 }
 
-func split(s *spanList, level int16, from, to, period time.Time) {
-	if !from.Before(to) {
-		return
-	}
-	if level == levelRows {
-		s.add(level, from, to, period)
+// split covers a window with sums of a level and those below it; what is
+// smaller than the lowest, rows cover.
+func split(s *spanList, level, lowest int16, from, to, period time.Time) {
+	if level < lowest {
+		s.add(levelRows, from, to, period)
 		return
 	}
 	first, last := floor(level, from), floor(level, to)
@@ -215,12 +219,12 @@ func split(s *spanList, level int16, from, to, period time.Time) {
 		first = after(level, first)
 	}
 	if !first.Before(last) {
-		split(s, level-1, from, to, period)
+		split(s, level-1, lowest, from, to, period)
 		return
 	}
-	split(s, level-1, from, first, period)
+	split(s, level-1, lowest, from, first, period)
 	s.add(level, first, last, period)
-	split(s, level-1, last, to, period)
+	split(s, level-1, lowest, last, to, period)
 }
 
 func floor(level int16, t time.Time) time.Time {

@@ -132,7 +132,7 @@ func TestReportSessionsAndUsers(t *testing.T) {
 	if got := report(t, db, q); len(got) != 1 || got[0].Key != "claude-test" || got[0].Requests != 1 {
 		t.Errorf("models of a user: %+v", got)
 	}
-	q.From = noon.AddDate(-1, 0, 0)
+	q.From, q.Group, q.User = noon.AddDate(-1, 0, 0), usage.BySession, ""
 	if _, err := usage.Report(t.Context(), db, q); err == nil {
 		t.Error("a year of single rows was read")
 	}
