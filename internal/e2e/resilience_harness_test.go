@@ -254,20 +254,28 @@ func startInstance(t *testing.T, env ...string) *instance {
 	addr := freeAddr(t)
 	p := &pawgate{Bin: binary(t), URL: "http://" + addr, MCP: "http://" + addr + "/mcp"}
 	p.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "PAWGATE_ADDR=" + addr}, env...)
-	cmd := exec.Command(p.Bin, "serve")
-	cmd.Env, cmd.Stdout, cmd.Stderr = p.Env, &p.stdout, &p.stderr
+	i := &instance{pawgate: p}
+	i.start(t)
+	t.Cleanup(func() {
+		if !i.killed {
+			p.stop(t, i.process, i.exited)
+		}
+	})
+	return i
+}
+
+// start runs serve, again after it was killed, and waits until it is healthy.
+func (i *instance) start(t *testing.T) {
+	t.Helper()
+	cmd := exec.Command(i.Bin, "serve")
+	cmd.Env, cmd.Stdout, cmd.Stderr = i.Env, &i.stdout, &i.stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatalf("start serve: %v", err)
 	}
-	i := &instance{pawgate: p, process: cmd.Process, exited: make(chan error, 1)}
-	go func() { i.exited <- cmd.Wait() }()
-	t.Cleanup(func() {
-		if !i.killed {
-			p.stop(t, cmd.Process, i.exited)
-		}
-	})
-	p.waitHealthy(t, i.exited)
-	return i
+	exited := make(chan error, 1)
+	i.process, i.exited, i.killed = cmd.Process, exited, false
+	go func() { exited <- cmd.Wait() }()
+	i.waitHealthy(t, exited)
 }
 
 // kill is kill -9.

@@ -22,6 +22,9 @@ import (
 type load struct {
 	clients []*client
 	tag     string // begins every content, so that loads can share a database
+	// killed says that serve itself is killed meanwhile: a call without an
+	// answer is then one that promised nothing.
+	killed bool
 
 	mu        sync.Mutex
 	ids       []string          // acknowledged memories
@@ -111,6 +114,11 @@ func (l *load) keep(r reply, err error, tool, note string, took time.Duration) {
 	defer l.mu.Unlock()
 	l.slowest = max(l.slowest, took)
 	switch {
+	case err != nil && l.killed:
+		l.calls["no answer"]++
+		if note != "" {
+			l.unknown = append(l.unknown, note)
+		}
 	case err != nil:
 		l.blame("%s: no answer after %s: %v", tool, took, err)
 	case r.ok():

@@ -70,6 +70,33 @@ func TestSoakKilled(t *testing.T) {
 	wantNoSessionsBut(t, db.URL, 16)
 }
 
+// TestSoakMemory: 16 writers and readers for as long as asked, while serve is
+// killed twice, the second time together with its database.
+func TestSoakMemory(t *testing.T) {
+	length := soakFor(t)
+	db := startPostgres(t)
+	p := startInstance(t, "DATABASE_URL="+db.URL)
+	unlimited(t, db.URL)
+	l := newLoad("memory", newClient(p.MCP, p.newKey(t, "default")))
+	l.killed = true
+	var longest time.Duration
+	l.during(16, func() {
+		for kills := range 2 {
+			time.Sleep(length / 3)
+			p.kill(t)
+			if kills == 1 {
+				db.kill(t)
+				db.start(t)
+			}
+			p.start(t)
+			longest = max(longest, recovery(t, l.clients[0]))
+		}
+		time.Sleep(length / 3)
+	})
+	l.verify(t, db.URL)
+	t.Logf("in %s serve was killed twice; a call succeeded %s after it was healthy again", length, longest.Round(time.Millisecond))
+}
+
 // soaked is what the soak test harms.
 type soaked struct {
 	t    *testing.T
