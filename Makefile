@@ -10,7 +10,7 @@ LAMBDA  := CGO_ENABLED=0 GOOS=linux $(GO) build -trimpath -tags lambda.norpc -ld
 
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
-.PHONY: help run build test check generate tool functions lambda resilience guide conformance claude sam bench bench-memory soak fuzz
+.PHONY: help run build test check generate tool functions lambda resilience guide conformance claude sam bench bench-memory pgvector soak fuzz
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -68,6 +68,10 @@ bench: ## Measure what the README states, as ratios in one run
 
 bench-memory: ## Measure how well memory_search finds (PAWGATE_LOCOMO=FILE adds LoCoMo)
 	@$(GO) test -count=1 -timeout 30m -v -run 'Quality|Labelled|Locomo' ./internal/category/memory
+
+pgvector: ## Run memory's tests on a PostgreSQL with pgvector
+	@export POSTGRES_BIN=$$(.ci/lib/pgvector.sh) && TEST_DATABASE_URL=$$(.ci/lib/postgres.sh) && export TEST_DATABASE_URL && \
+		$(GO) test -count=1 ./internal/category/memory ./internal/checks; status=$$?; .ci/lib/postgres.sh stop; exit $$status
 
 soak: build ## Load pawgate for SOAK_MINUTES (10) while its database is killed
 	@$(GO) test -count=1 -timeout 90m -tags 'e2e soak' -v -run 'TestSoak' ./internal/e2e

@@ -9,7 +9,9 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/apt.sh"
 
 cache=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)/.cache
-note=$cache/postgres.dir # names the cluster's folder
+# POSTGRES_BIN names other programs than the newest of the machine's, for a
+# cluster of its own.
+note=$cache/postgres${POSTGRES_BIN:+-$(echo "$POSTGRES_BIN" | cksum | cut -d' ' -f1)}.dir # names the cluster's folder
 
 newest_bin() {
 	local dir newest=
@@ -34,7 +36,7 @@ free_port() {
 	echo "$port"
 }
 
-bin=$(newest_bin)
+bin=${POSTGRES_BIN:-$(newest_bin)}
 dir=$(cat "$note" 2>/dev/null || true)
 if [ "${1:-}" = stop ]; then
 	if [ -n "$dir" ]; then

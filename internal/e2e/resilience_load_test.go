@@ -257,13 +257,15 @@ func (l *load) verifyAudit(t *testing.T, conn *pgx.Conn) {
 	}
 }
 
-// unlimited lifts the limits of agent default, which a load would soon meet.
+// unlimited lifts the limits of agent default, which a load would soon meet,
+// and the one of memories a day, which a long one would.
 func unlimited(t *testing.T, url string) {
 	t.Helper()
 	query[string](t, url, `update agents set limits = (
 			select jsonb_object_agg(class, '{"burst": 1e9, "per_minute": 1e9}'::jsonb)
 			from unnest('{credential,read,write,send,execute,expensive}'::text[]) as class)
 		where id = 'default' returning id`)
+	query[string](t, url, `insert into memory_limits (agent_id, max_per_day) values ('default', 100000000) returning agent_id`)
 }
 
 // recovery measures how long after this moment a call succeeds, and a write.

@@ -15,6 +15,8 @@ import (
 var (
 	//go:embed meaning.sql
 	meaningSQL string
+	//go:embed meaning_pgvector.sql
+	meaningPgvectorSQL string
 	//go:embed vector_keep.sql
 	vectorKeepSQL string
 )
@@ -32,8 +34,13 @@ const (
 	storeEmbedTimeout  = 3 * time.Second
 )
 
-// nearest is how many memories a search compares by meaning.
-const nearest = 120
+// How many memories a search compares by meaning: so many of those whose codes
+// are most alike by their whole vectors, in the server where it has pgvector,
+// and so many at most in the final order.
+const (
+	nearest    = 120
+	nearestFar = 1000 // with pgvector
+)
 
 // meanings are the memories that mean most nearly what a query does, and how
 // nearly, between 0 and 1. Without an embedder there are none; asked says
@@ -48,20 +55,40 @@ func (m memory) meanings(ctx context.Context, v view, query string, f filterArgs
 	if err != nil {
 		return nil, false, ctx.Err()
 	}
+	near, err = m.nearest(ctx, v, vectors[0], f)
+	if err != nil {
+		return nil, true, fmt.Errorf("read vectors: %w", err)
+	}
+	return near, true, nil
+}
+
+func (m memory) nearest(ctx context.Context, v view, vector []float32, f filterArgs) (map[int32]float64, error) {
+	far, err := m.pgvector.present(ctx, m.db, m.now())
+	if err != nil {
+		return nil, err
+	}
 	args := f.named(v)
-	args["model"], args["code"], args["limit"], args["now"] = m.embedder.Model(), embed.Code(vectors[0]), nearest, m.now()
+	args["model"], args["code"], args["limit"], args["now"] = m.embedder.Model(), embed.Code(vector), nearest, m.now()
+	all := make(map[int32]float64, nearest)
+	if far {
+		args["vector"], args["wide"] = vector, nearestFar
+		rows, err := postgres.All[struct {
+			Memory int32
+			Cosine float64
+		}](ctx, m.db, meaningPgvectorSQL, args)
+		for _, r := range rows {
+			all[r.Memory] = meaning(r.Cosine)
+		}
+		return all, err
+	}
 	rows, err := postgres.All[struct {
 		Memory int32
 		Vector []float32
 	}](ctx, m.db, meaningSQL, args)
-	if err != nil {
-		return nil, true, fmt.Errorf("read vectors: %w", err)
-	}
-	all := make(map[int32]float64, len(rows))
 	for _, r := range rows {
-		all[r.Memory] = meaning(embed.Cosine(vectors[0], r.Vector))
+		all[r.Memory] = meaning(embed.Cosine(vector, r.Vector))
 	}
-	return all, true, nil
+	return all, err
 }
 
 // meaning is how much a cosine says: what two unrelated texts have in common

@@ -3,12 +3,15 @@ package memory_test
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"pawgate/internal/category/memory"
+	"pawgate/internal/postgres"
 	"pawgate/internal/postgres/postgrestest"
 	"pawgate/internal/tool/tooltest"
 )
@@ -38,7 +41,18 @@ func (e topics) Embed(_ context.Context, texts []string) ([][]float32, error) {
 
 func TestHybrid(t *testing.T) {
 	t.Parallel()
-	db := postgrestest.New(t)
+	t.Run("plain", func(t *testing.T) { t.Parallel(); testHybrid(t, postgrestest.New(t)) })
+	t.Run("pgvector", func(t *testing.T) {
+		t.Parallel()
+		db := postgrestest.Clone(t)
+		if !hasPgvector(t, db) {
+			t.Skip("the server lacks pgvector; make pgvector runs this on one that has it")
+		}
+		testHybrid(t, db)
+	})
+}
+
+func testHybrid(t *testing.T, db postgres.DB) {
 	addAgent(t, db, "a", "b")
 	words := open(db)
 	c := memory.NewHybrid(db, clock, topics{model: "m1"})
@@ -115,4 +129,70 @@ func TestHybrid(t *testing.T) {
 			t.Error("words only, though the embedder answers")
 		}
 	})
+}
+
+// signs is an embedder whose vectors are chosen so that the code of one tells
+// nothing of it.
+type signs struct{ vectors map[string][]float32 }
+
+func (signs) Model() string { return "signs" }
+
+func (e signs) Embed(_ context.Context, texts []string) ([][]float32, error) {
+	vectors := make([][]float32, len(texts))
+	for i, text := range texts {
+		vectors[i] = e.vectors[text]
+	}
+	return vectors, nil
+}
+
+// A vector may mean the same though many of its small parts have other signs.
+// More are compared whole where the server has pgvector.
+func TestPgvector(t *testing.T) {
+	t.Parallel()
+	db := postgrestest.Clone(t)
+	addAgent(t, db, "a")
+	e := signs{map[string][]float32{"ask": unit(1, 0.001, 0.001, 0.001), "hidden twin": unit(1, -0.001, -0.001, -0.001)}}
+	for i := range 200 {
+		e.vectors["decoy "+strconv.Itoa(i)] = unit(0.001, 1, 1, 1)
+	}
+	c := memory.NewHybrid(db, clock, e)
+	for content := range e.vectors {
+		if content != "ask" {
+			store(t, c, "a", content)
+		}
+	}
+	want := 0
+	if hasPgvector(t, db) {
+		want = 1
+	}
+	got := slices.DeleteFunc(contents(t, c, "a", "ask"), func(found string) bool { return found != "hidden twin" })
+	if len(got) != want {
+		t.Errorf("found the twin %d times, want %d", len(got), want)
+	}
+}
+
+// hasPgvector gives the test's database the extension, if the server has it.
+func hasPgvector(t *testing.T, db postgres.DB) bool {
+	t.Helper()
+	var available bool
+	if err := db.QueryRow(t.Context(), `select exists (select from pg_available_extensions where name = 'vector')`).Scan(&available); err != nil {
+		t.Fatal(err)
+	}
+	if available {
+		if _, err := db.Exec(t.Context(), `create extension if not exists vector`); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return available
+}
+
+func unit(v ...float32) []float32 {
+	sum := 0.0
+	for _, x := range v {
+		sum += float64(x) * float64(x)
+	}
+	for i := range v {
+		v[i] /= float32(math.Sqrt(sum))
+	}
+	return v
 }

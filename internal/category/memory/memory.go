@@ -7,7 +7,7 @@
 // by no tool.
 //
 // Search works by words, and by meaning too where an embedder is configured.
-// It needs no extension of PostgreSQL: package terms takes texts apart, an
+// It needs no extension of PostgreSQL, and uses pgvector where that is: package terms takes texts apart, an
 // inverted index in plain tables holds the terms, rank.go puts the candidates
 // in order and says by which weights. How much a search by words reads is
 // bounded by constants (search.go), not by the number of memories.
@@ -55,7 +55,7 @@ func New(db postgres.DB, now func() time.Time) tool.Category { return NewHybrid(
 
 // NewHybrid is New, searching by meaning as well; a nil embedder is none.
 func NewHybrid(db postgres.DB, now func() time.Time, e Embedder) tool.Category {
-	m := memory{db: db, now: now, embedder: e}
+	m := memory{db: db, now: now, embedder: e, pgvector: new(pgvector)}
 	return tool.Category{Name: "memory", Tools: []tool.Tool{
 		tool.Write("memory_store", "Keep a memory, or a fact and its time.", m.store, tool.Idempotent),
 		tool.Read("memory_search", "Find memories, best first. A score below 0.15 is no answer.", m.search),
@@ -84,4 +84,5 @@ type memory struct {
 	db       postgres.DB
 	now      func() time.Time
 	embedder Embedder // nil: words alone
+	pgvector *pgvector
 }
