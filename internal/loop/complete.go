@@ -47,7 +47,7 @@ func (r *run) complete(ctx context.Context, tools []chat.Tool, last bool) (chat.
 	if !priced {
 		r.result.Unpriced++
 		if r.limits.Micros > 0 {
-			return turn, fmt.Errorf("model %s has no price, so a limit of money cannot be kept; set its price, or run without that limit", turn.Model)
+			return turn, errUnpriced(turn.Model)
 		}
 	}
 	r.Notify(Event{Kind: Completed, Round: r.result.Rounds, Usage: turn.Usage, Micros: micros})

@@ -187,6 +187,8 @@ func (m *meter) Record(_ context.Context, s loop.Spent) (int64, bool, error) {
 	return m.price * s.Usage.Total(), m.price > 0, m.err
 }
 
+func (m *meter) Priced(context.Context, string, string) (bool, error) { return m.price > 0, nil }
+
 func TestRunThroughTheGate(t *testing.T) {
 	s := newStage(t)
 	p, model := s.script(wants("probe_echo", `{"text":"備份"}`), says("done"))
@@ -298,4 +300,37 @@ type revoking struct {
 func (g revoking) Call(ctx context.Context, name string, arguments []byte, key string) ([]byte, bool) {
 	g.revoke()
 	return g.Gate.Call(ctx, name, arguments, key)
+}
+
+// The ledger keeps each completion once, at its price.
+func TestLedger(t *testing.T) {
+	t.Parallel()
+	db := postgrestest.New(t)
+	ledger := loop.Ledger{DB: db}
+	if _, err := db.Exec(t.Context(), `insert into usage_prices (version, name, input, output, cache_read) values ('test', 'claude-x', 3000000, 15000000, 300000)`); err != nil {
+		t.Fatal(err)
+	}
+	spent := loop.Spent{ID: "run/1", At: time.Now(), Provider: "anthropic", Model: "claude-x-20260101",
+		Request: &loop.Request{Agent: "alice", Session: "s", User: "u", Task: "t", Type: "cron", Model: "claude-x"},
+		Usage:   chat.Usage{Input: 1000, Output: 100, CacheRead: 10_000}}
+	for range 2 {
+		micros, priced, err := ledger.Record(t.Context(), spent)
+		if err != nil || !priced || micros != 3000+1500+3000 {
+			t.Errorf("%d %v %v", micros, priced, err)
+		}
+	}
+	var rows int
+	if err := db.QueryRow(t.Context(), `select count(*) from usage where source = 'loop' and agent_id = 'alice' and session_id = 's' and user_id = 'u' and task_id = 't'
+		and request_type = 'cron' and asked_model = 'claude-x' and cache_read = 10000`).Scan(&rows); err != nil || rows != 1 {
+		t.Errorf("%d rows, %v", rows, err)
+	}
+	spent.Model, spent.ID = "nobody-knows", "run/2"
+	if micros, priced, err := ledger.Record(t.Context(), spent); err != nil || priced || micros != 0 {
+		t.Errorf("unknown: %d %v %v", micros, priced, err)
+	}
+	for model, want := range map[string]bool{"claude-x": true, "nobody-knows": false} {
+		if got, err := ledger.Priced(t.Context(), "anthropic", model); err != nil || got != want {
+			t.Errorf("%s priced: %v %v", model, got, err)
+		}
+	}
 }

@@ -2,9 +2,12 @@ package loop
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"time"
 	"unicode/utf8"
+
+	"pawgate/internal/fault"
 )
 
 // Limits of a run. A zero is the default, which for Tokens and Micros is none.
@@ -31,6 +34,23 @@ func (l Limits) orDefaults() Limits {
 	l.Parallel = cmp.Or(l.Parallel, 8)
 	l.Attempts = cmp.Or(l.Attempts, 5)
 	return l
+}
+
+// affordable refuses a limit of money that could not be kept, before anything
+// is spent.
+func (r *run) affordable(ctx context.Context) error {
+	if r.limits.Micros <= 0 {
+		return nil
+	}
+	priced, err := r.Meter.Priced(ctx, r.Model.Provider(), r.request.Model)
+	if err == nil && !priced {
+		err = errUnpriced(r.request.Model)
+	}
+	return err
+}
+
+func errUnpriced(model string) error {
+	return fault.New("unpriced", "model %s has no price, so a limit of money cannot be kept; set its price, or run without that limit", model)
 }
 
 // exhausted is the limit that allows no further completion. The next prompt

@@ -34,8 +34,10 @@ type Gate interface {
 	Call(ctx context.Context, name string, arguments []byte, key string) (answer []byte, failed bool)
 }
 
-// Meter keeps what completions took.
+// Meter keeps what completions took: Ledger.
 type Meter interface {
+	// Priced tells whether a model's completions have a price.
+	Priced(ctx context.Context, provider, model string) (bool, error)
 	// Record keeps one completion's usage. priced says that micros is what it
 	// cost, in micro-dollars.
 	Record(ctx context.Context, s Spent) (micros int64, priced bool, err error)
@@ -154,6 +156,10 @@ func (l *Loop) Run(ctx context.Context, q Request) (Result, error) {
 	if len(r.result.Messages) == 0 {
 		r.result.End = Failed
 		return *r.result, errors.New("there is nothing to answer: the prompt is empty")
+	}
+	if err := r.affordable(ctx); err != nil {
+		r.result.End = Failed
+		return *r.result, err
 	}
 	inside, cancel := context.WithTimeoutCause(ctx, r.limits.Wall, errTime)
 	defer cancel()

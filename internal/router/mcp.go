@@ -19,8 +19,9 @@ import (
 // nothing: the list is spliced and the gate finds the tool.
 const gateTool = "pawgate"
 
-// instructions are what initialize and server/discover tell a model.
-const instructions = "Tools for memory, agents, messaging, the web, local models and more. " +
+// Instructions are what initialize and server/discover tell a model, and the
+// model loop tells its own.
+const Instructions = "Tools for memory, agents, messaging, the web, local models and more. " +
 	"A refusal says why and what to do; call tool_preflight, where it is listed, to ask before acting."
 
 type callKey struct{}
@@ -31,7 +32,7 @@ type callKey struct{}
 func newMCP(version string, serve func(context.Context, *call) answer) http.Handler {
 	s := server.NewMCPServer("pawgate", version,
 		server.WithToolCapabilities(false), // the list does not announce changes: nothing could be told to a stateless client
-		server.WithInstructions(instructions),
+		server.WithInstructions(Instructions),
 		server.WithMethodCacheHints(mcp.MethodToolsList, 60_000, mcp.CacheScopePrivate),
 		server.WithToolFilter(func(ctx context.Context, tools []mcp.Tool) []mcp.Tool {
 			if c, ok := ctx.Value(callKey{}).(*call); ok && c.message.method == "tools/call" {

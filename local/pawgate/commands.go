@@ -27,6 +27,7 @@ var errHelp = errors.New("help wanted")
 func commands() []command {
 	return slices.Concat(
 		serverCommands(),
+		runCommands(),
 		sidecarCommands(),
 		operatorCommands(),
 		licenceCommands(),

@@ -9,8 +9,8 @@
 // An operator's command runs on the local database; with --stack it is sent,
 // as the same JSON, to the admin function of a deployment.
 //
-// Exit status: 0 done, 1 failed, 2 used wrongly. Results go to stdout, all
-// else to stderr. Text from outside is shown without control characters, so
+// Exit status: 0 done, 1 failed, 2 used wrongly, 3 a run that a limit ended.
+// Results go to stdout, all else to stderr. Text from outside is shown without control characters, so
 // that no agent's name can steer a terminal.
 package main
 
@@ -31,6 +31,7 @@ const (
 	exitOK = iota
 	exitFailed
 	exitUsage
+	exitLimit
 )
 
 // app is what a command may use of the process around it.
@@ -55,6 +56,11 @@ type usageError struct{ text string }
 
 func (e usageError) Error() string { return e.text }
 
+// limitError is a run that ended before its answer.
+type limitError struct{ text string }
+
+func (e limitError) Error() string { return e.text }
+
 func usagef(text string, args ...any) error { return usageError{fmt.Sprintf(text, args...)} }
 
 // run runs one command line and gives its exit status.
@@ -64,6 +70,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 		err = c.run(ctx, a, rest)
 	}
 	var usage usageError
+	var limit limitError
 	switch {
 	case err == nil:
 		return exitOK
@@ -74,8 +81,11 @@ func (a *app) run(ctx context.Context, args []string) int {
 	for line := range strings.SplitSeq(err.Error(), "\n") {
 		fmt.Fprintln(a.stderr, "pawgate:", printable(line))
 	}
-	if errors.As(err, &usage) {
+	switch {
+	case errors.As(err, &usage):
 		return exitUsage
+	case errors.As(err, &limit):
+		return exitLimit
 	}
 	return exitFailed
 }

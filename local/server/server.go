@@ -19,6 +19,7 @@ import (
 	"pawgate/internal/category/inference"
 	"pawgate/internal/category/odoo"
 	"pawgate/internal/category/web"
+	"pawgate/internal/client/chat"
 	"pawgate/internal/client/embed"
 	"pawgate/internal/client/hub"
 	"pawgate/internal/client/llama"
@@ -41,6 +42,7 @@ type Settings struct {
 	Odoo       odoo.Settings
 	Embeddings embed.Config
 	Web        web.Settings
+	Chat       chat.Config
 }
 
 // localConns is how many connections serve may hold.

@@ -103,7 +103,10 @@ func anthropicQuestion(r Request) anthropicRequest {
 			continue
 		}
 		blocks := anthropicBlocks(m)
-		if i == len(r.Messages)-1 && len(blocks) > 0 {
+		if len(blocks) == 0 {
+			continue // a turn without words; the API refuses it
+		}
+		if i == len(r.Messages)-1 {
 			blocks[len(blocks)-1].Cache = breakpoint
 		}
 		q.Messages = append(q.Messages, anthropicMessage{Role: string(m.Role), Content: blocks})
