@@ -21,6 +21,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	toml "github.com/pelletier/go-toml/v2"
@@ -149,9 +150,18 @@ func (p *parser) identity() error {
 	return p.superior(in.ReportsTo)
 }
 
-// IsText reports whether a text can be a name, role, icon, trigger or model.
+// IsText reports whether a text can be a name, role, icon, trigger or model:
+// one line, and nothing in it that cannot be seen or that turns the direction
+// of writing, so that no name passes for another.
 func IsText(text string) bool {
-	return utf8.RuneCountInString(text) <= maxText && !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f })
+	return utf8.ValidString(text) && utf8.RuneCountInString(text) <= maxText && !strings.ContainsFunc(text, hides)
+}
+
+// hides reports whether a character is a control character, a line's end, or
+// an invisible one. The joiners stay: emoji and some scripts need them.
+func hides(r rune) bool {
+	const nonJoiner, joiner = '\u200c', '\u200d'
+	return r != nonJoiner && r != joiner && unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp)
 }
 
 func (p *parser) state(status string) {

@@ -18,6 +18,7 @@ import (
 	"pawgate/internal/client/embed"
 	"pawgate/internal/client/hub"
 	"pawgate/internal/client/llama"
+	"pawgate/internal/licence"
 	"pawgate/internal/postgres"
 	"pawgate/internal/tool"
 )
@@ -36,6 +37,8 @@ const (
 type Deps struct {
 	DB  postgres.DB
 	Now func() time.Time
+	// Licence says how many agents there may be.
+	Licence licence.Licence
 	// Edition is what the licence pays for; nil: community.
 	Edition    func(time.Time) tool.Edition
 	Embeddings embed.Config
@@ -57,7 +60,7 @@ type Row struct {
 func Rows() []Row {
 	return []Row{
 		{"memory", Function, newMemory},
-		{"agent", Function, shared(agent.New)},
+		{"agent", Function, func(d Deps) tool.Category { return agent.With(d.DB, d.Now, agent.Options{Licence: d.Licence}) }},
 		{"control", Function, func(d Deps) tool.Category { return control.With(d.DB, d.Now, control.Options{Edition: d.Edition}) }},
 		{"web", Function, func(d Deps) tool.Category { return web.New(d.DB, d.Web, d.Now) }},
 		{"odoo", Function, func(d Deps) tool.Category { return odoo.New(d.DB, d.Odoo, d.Now) }},
@@ -74,11 +77,6 @@ func newMemory(d Deps) tool.Category {
 		return memory.New(d.DB, d.Now)
 	}
 	return memory.NewHybrid(d.DB, d.Now, embed.New(d.Embeddings))
-}
-
-// shared is a category that needs the database and the clock, as most do.
-func shared(open func(postgres.DB, func() time.Time) tool.Category) func(Deps) tool.Category {
-	return func(d Deps) tool.Category { return open(d.DB, d.Now) }
 }
 
 // All are the categories over the same dependencies.

@@ -15,6 +15,7 @@ import (
 	"pawgate/internal/fault"
 	"pawgate/internal/policy"
 	"pawgate/internal/postgres"
+	"pawgate/internal/roster"
 	"pawgate/internal/standing"
 )
 
@@ -23,10 +24,6 @@ var (
 	agentReadSQL string
 	//go:embed agent_write.sql
 	agentWriteSQL string
-	//go:embed agent_lock.sql
-	agentLockSQL string
-	//go:embed agent_above.sql
-	agentAboveSQL string
 )
 
 // stored is an agent's row, all of it.
@@ -66,8 +63,17 @@ type agentRow struct {
 	ApprovalMinutes       int                       `json:"approval_minutes"` // how long a request waits
 	GrantMinutes          int                       `json:"grant_minutes"`    // how long a grant lives
 	Limits                map[string]standing.Limit `json:"limits,omitempty"` // by class, where they are not the usual ones
-	CreatedAt             time.Time                 `json:"created_at"`
-	UpdatedAt             time.Time                 `json:"updated_at"`
+	// Of these, nobody has said anything where they are missing.
+	FallbackModel    *string   `json:"fallback_model,omitzero"`
+	APIMode          *string   `json:"api_mode,omitzero"`
+	BudgetCents      *int64    `json:"budget_cents,omitzero"` // for a month
+	MaxConcurrent    *int      `json:"max_concurrent,omitzero"`
+	HeartbeatEnabled *bool     `json:"heartbeat_enabled,omitzero"`
+	HeartbeatCron    *string   `json:"heartbeat_cron,omitzero"`
+	CreatedBy        string    `json:"created_by,omitzero"` // the agent that made it
+	Version          int64     `json:"version"`             // grows with every change
+	CreatedAt        time.Time `json:"created_at"`
+	UpdatedAt        time.Time `json:"updated_at"`
 }
 
 // read gets an agent for a change or a look; fault.NotFound when there is none.
@@ -91,7 +97,7 @@ func (s *session) write(ctx context.Context, a stored) (agentRow, error) {
 	if err := s.checkTexts(a.agentRow); err != nil {
 		return agentRow{}, err
 	}
-	if err := s.checkSuperior(ctx, a.agentRow); err != nil {
+	if err := roster.CheckSuperior(ctx, s.db, a.AgentID, a.ReportsTo); err != nil {
 		return agentRow{}, err
 	}
 	limits, err := json.Marshal(a.Limits)
@@ -103,6 +109,8 @@ func (s *session) write(ctx context.Context, a stored) (agentRow, error) {
 		"reports_to": a.ReportsTo, "icon": a.Icon, "trigger": a.Trigger, "allowed": list(a.AllowedTools), "denied": list(a.DeniedTools),
 		"approval": list(a.ApprovalRequiredTools), "scoped": list(a.ScopedTools), "source": a.Source, "now": s.Now(),
 		"approver": a.Approver, "approval_minutes": a.ApprovalMinutes, "grant_minutes": a.GrantMinutes, "limits": string(limits), "policy": a.Policy,
+		"fallback_model": a.FallbackModel, "api_mode": a.APIMode, "budget_cents": a.BudgetCents, "max_concurrent": a.MaxConcurrent,
+		"heartbeat_enabled": a.HeartbeatEnabled, "heartbeat_cron": a.HeartbeatCron,
 	})
 	if err != nil {
 		return agentRow{}, fmt.Errorf("write agent: %w", err)
@@ -110,55 +118,55 @@ func (s *session) write(ctx context.Context, a stored) (agentRow, error) {
 	return written.agentRow, nil
 }
 
+// replace is write for an agent that is there. One that comes back from the
+// archive needs a place in the licence; one that goes there leaves nothing
+// running.
+func (s *session) replace(ctx context.Context, before, after stored) (agentRow, error) {
+	goes := after.State == archived && before.State != archived
+	switch {
+	case before.State == archived && after.State != archived:
+		if err := s.checkAgentLimit(ctx); err != nil {
+			return agentRow{}, err
+		}
+	case goes:
+		after.State = before.State
+	}
+	row, err := s.write(ctx, after)
+	if err != nil || !goes {
+		return row, err
+	}
+	if _, err := roster.Archive(ctx, s.db, after.AgentID, s.By, s.Now()); err != nil {
+		return agentRow{}, err
+	}
+	gone, err := s.read(ctx, after.AgentID)
+	return gone.agentRow, err
+}
+
 // list is never nil, which would be null to the database.
 func list(patterns []string) []string { return append([]string{}, patterns...) }
 
-// lock keeps other operators from changing agents until the transaction ends:
-// two changes at once could otherwise close a circle of superiors, or lose
-// one another's patterns. Reading goes on meanwhile.
-func (s *session) lock(ctx context.Context) error {
-	if _, err := s.db.Exec(ctx, agentLockSQL); err != nil {
-		return fmt.Errorf("lock agents: %w", postgres.Classify(err))
-	}
-	return nil
-}
+// lock keeps others from changing agents until the transaction ends.
+func (s *session) lock(ctx context.Context) error { return roster.Lock(ctx, s.db) }
 
 func (s *session) checkTexts(a agentRow) error {
 	if !agentfile.IsID(a.AgentID) {
 		return fault.Invalid("agent_id", "agent_id must start with a letter or digit and have only a-z, 0-9, - and _, at most 64 of them")
 	}
-	for _, text := range [][2]string{{"display_name", a.DisplayName}, {"role", a.Role}, {"model", a.Model}, {"icon", a.Icon}, {"trigger", a.Trigger}} {
-		if !agentfile.IsText(text[1]) {
-			return fault.Invalid(text[0], "%s must be one line of at most 200 characters", text[0])
+	for _, text := range [][2]string{{"display_name", a.DisplayName}, {"role", a.Role}, {"model", a.Model}, {"icon", a.Icon}, {"trigger", a.Trigger},
+		{"fallback_model", deref(a.FallbackModel)}, {"heartbeat_cron", deref(a.HeartbeatCron)}} {
+		if err := roster.CheckText(text[0], text[1]); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// checkSuperior refuses a superior that does not exist, and circles: whoever
-// reports to himself through others could be stopped by everyone in between.
-func (s *session) checkSuperior(ctx context.Context, a agentRow) error {
-	if a.ReportsTo == "" {
-		return nil
+func deref(text *string) string {
+	if text == nil {
+		return ""
 	}
-	above, err := postgres.All[struct{ ID string }](ctx, s.db, agentAboveSQL, pgx.StrictNamedArgs{"agent_id": a.ReportsTo})
-	switch {
-	case err != nil:
-		return fmt.Errorf("read superiors: %w", err)
-	case len(above) == 0:
-		return fault.New(missingSuperior, "reports_to: no agent %s; create or import it first", short(a.ReportsTo))
-	}
-	for _, superior := range above {
-		if superior.ID == a.AgentID {
-			return fault.Invalid("reports_to", "%s reports to %s already, directly or through others, so it cannot be its superior", a.ReportsTo, a.AgentID)
-		}
-	}
-	return nil
+	return *text
 }
-
-// missingSuperior is the reason of a fault that goes away once another agent
-// is there; an import of several files waits for it.
-const missingSuperior fault.Reason = "missing_superior"
 
 type agentArgs struct {
 	AgentID string `json:"agent_id" doc:"The agent's id" maxlen:"64"`

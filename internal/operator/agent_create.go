@@ -72,12 +72,19 @@ type setArgs struct {
 	// A week at most: nobody remembers an older request.
 	ApprovalMinutes int `json:"approval_minutes,omitempty" doc:"How long a request for approval waits; 15 at first" min:"1" max:"10080"`
 	GrantMinutes    int `json:"grant_minutes,omitempty" doc:"How long a grant lives; 60 at first" min:"1" max:"10080"`
+
+	FallbackModel    *string `json:"fallback_model,omitempty" doc:"The model to fall back on"`
+	APIMode          *string `json:"api_mode,omitempty" doc:"How it reaches its model" enum:"cli,direct,auto"`
+	BudgetCents      *int64  `json:"budget_cents,omitempty" doc:"What it may spend in a month, in cents" min:"0"`
+	MaxConcurrent    *int    `json:"max_concurrent,omitempty" doc:"How many runs at once" min:"1" max:"100"`
+	HeartbeatEnabled *bool   `json:"heartbeat_enabled,omitempty" doc:"Whether it is woken by its heartbeat"`
+	HeartbeatCron    *string `json:"heartbeat_cron,omitempty" doc:"When it is woken" maxlen:"200"`
 }
 
 // Validate asks for something to change.
 func (a setArgs) Validate() error {
 	if a == (setArgs{AgentID: a.AgentID}) {
-		return fault.Invalid("arguments", "nothing to change; give a display_name, role, reports_to, model, icon, trigger, state, approver, approval_minutes or grant_minutes")
+		return fault.Invalid("arguments", "nothing to change; give a display_name, role, reports_to, model, icon, trigger, state, approver, approval_minutes, grant_minutes, or one of the settings that --help lists")
 	}
 	return nil
 }
@@ -104,9 +111,12 @@ func (s *session) agentSet(ctx context.Context, _ caller.Caller, a setArgs) (cha
 	}
 	after.State, after.Approver = cmp.Or(a.State, before.State), cmp.Or(a.Approver, before.Approver)
 	after.ApprovalMinutes, after.GrantMinutes = cmp.Or(a.ApprovalMinutes, before.ApprovalMinutes), cmp.Or(a.GrantMinutes, before.GrantMinutes)
+	after.FallbackModel, after.APIMode = cmp.Or(a.FallbackModel, before.FallbackModel), cmp.Or(a.APIMode, before.APIMode)
+	after.BudgetCents, after.MaxConcurrent = cmp.Or(a.BudgetCents, before.BudgetCents), cmp.Or(a.MaxConcurrent, before.MaxConcurrent)
+	after.HeartbeatEnabled, after.HeartbeatCron = cmp.Or(a.HeartbeatEnabled, before.HeartbeatEnabled), cmp.Or(a.HeartbeatCron, before.HeartbeatCron)
 	if reflect.DeepEqual(before, after) {
 		return changed{agentRow: before.agentRow, Notes: []string{}}, nil
 	}
-	row, err := s.write(ctx, after)
+	row, err := s.replace(ctx, before, after)
 	return changed{agentRow: row, Changed: true, Notes: []string{}}, err
 }

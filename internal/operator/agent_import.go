@@ -46,12 +46,13 @@ func (s *session) agentImport(ctx context.Context, _ caller.Caller, a importArgs
 			return importResult{}, err
 		}
 		before = blank()
+		before.State = parsed.State
 	}
 	after, err := s.imported(before, parsed)
 	if err != nil {
 		return importResult{}, err
 	}
-	row, err := s.write(ctx, after)
+	row, err := s.replace(ctx, before, after)
 	if err != nil {
 		return importResult{}, err
 	}

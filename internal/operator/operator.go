@@ -82,6 +82,8 @@ func (s *session) commands() tool.Category {
 		tool.Read("agent_list", "List the agents.", s.agentList),
 		tool.Read("agent_show", "Show one agent with its lists and stops.", s.agentShow),
 		tool.Write("agent_set", "Change who an agent is: name, role, superior, state.", s.agentSet, tool.Idempotent),
+		tool.Destroy("agent_archive", "Put an agent away, and say what becomes of its keys, approvals and reports.", s.agentArchive),
+		tool.Write("agent_restore", "Bring an archived agent back.", s.agentRestore),
 		tool.Write("agent_allow", "Add patterns to an agent's allowed_tools, or remove them.", s.agentAllow, tool.Idempotent),
 		tool.Write("agent_deny", "Add patterns to an agent's denied_tools, or remove them. Denied always wins.", s.agentDeny, tool.Idempotent),
 		tool.Write("agent_ask", "Add patterns to an agent's approval_required_tools, or remove them.", s.agentAsk, tool.Idempotent),

@@ -164,8 +164,10 @@ func TestRun(t *testing.T) {
 	})
 	t.Run("AUTH-24_no_command_is_a_tool", func(t *testing.T) {
 		t.Parallel()
+		// A tool of that name shows an agent what it may see of others.
+		other := map[string]bool{"agent_status": true}
 		for _, c := range operator.Commands() {
-			if name := strings.ReplaceAll(c.Name, " ", "_"); tools(t).Find(name) != nil {
+			if name := strings.ReplaceAll(c.Name, " ", "_"); tools(t).Find(name) != nil && !other[name] {
 				t.Errorf("an agent can call %s", name)
 			}
 		}

@@ -27,6 +27,8 @@ func agentRows() []row {
 		{name: "agent show", operands: []operand{anAgent}, examples: []string{"agent show clerk"}},
 		{name: "agent set", operands: []operand{anAgent}, examples: []string{
 			"agent set clerk --state paused", `agent set clerk --reports-to ""`}},
+		{name: "agent archive", operands: []operand{anAgent}, examples: []string{"agent archive clerk"}},
+		{name: "agent restore", operands: []operand{anAgent}, examples: []string{"agent restore clerk"}},
 		{name: "agent allow", operands: []operand{anAgent, patterns}, examples: []string{
 			`agent allow clerk memory_search "odoo_*"`, `agent allow clerk "*" --remove`}},
 		{name: "agent deny", operands: []operand{anAgent, patterns}, examples: []string{

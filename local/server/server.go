@@ -150,7 +150,7 @@ func (l *Local) backends(s Settings) (map[string]router.Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	deps := category.Deps{DB: l.DB, Now: time.Now, Edition: paid.EditionAt, Embeddings: s.Embeddings,
+	deps := category.Deps{DB: l.DB, Now: time.Now, Licence: paid, Edition: paid.EditionAt, Embeddings: s.Embeddings,
 		Inference: s.Inference, Odoo: s.Odoo, Web: s.Web}
 	if s.SidecarURL == "" { // otherwise the models are the sidecar's
 		if err := l.openModels(s, &deps); err != nil {

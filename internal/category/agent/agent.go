@@ -1,15 +1,25 @@
-// Package agent holds the tools that look at agents: who there is, and how one
-// of them is doing.
+// Package agent holds the tools about agents: who there is and how they are
+// doing, making, changing and archiving them, their personas, and the people
+// they deal with.
 //
 // An agent sees itself and the agents that report to it, directly or through
-// others; a credential with the scope operator sees every agent. An agent that
-// may not be seen and one that does not exist get the same answer, so that a
-// guess tells nothing. That an agent reports to somebody is shown, nothing
-// else about a superior is.
+// others, and changes those; of itself it changes only how it is called. A
+// credential with the scope operator sees and changes every agent. An agent
+// that may not be seen and one that does not exist get the same answer, so
+// that a guess tells nothing. That an agent reports to somebody is shown,
+// nothing else about a superior is.
 //
-// The tools read only. They never show a key, its hash or its first
-// characters, the arguments of a call, the imported source of an agent, or
-// its capability lists: a refused tool and an unknown one must stay alike.
+// No tool here widens what an agent may do: none takes a capability list, a
+// rule, an approver or a limit, save that create_agent takes a part of its
+// caller's own list; a new agent has its maker's restrictions, all of them,
+// and no key. A budget takes the scope operator. Who may come in by a chat
+// (pairing_manage) is decided by a person.
+//
+// Nothing is deleted: an agent is archived, and an operator can restore it; of
+// a persona every version is kept. The tools never show a key, its hash or
+// its first characters, the arguments of a call, the imported source of an
+// agent, or its capability lists: a refused tool and an unknown one must stay
+// alike.
 package agent
 
 import (
@@ -17,6 +27,7 @@ import (
 	"fmt"
 	"time"
 
+	"pawgate/internal/licence"
 	"pawgate/internal/postgres"
 	"pawgate/internal/tool"
 )
@@ -24,6 +35,15 @@ import (
 // Config is what the category reads from its environment.
 type Config struct {
 	postgres.Config
+	Licence licence.Config
+}
+
+// Options are what the category needs besides the database, all optional.
+type Options struct {
+	// Licence says how many agents there may be; LicenceError is what is wrong
+	// with the one that is configured, and keeps agents from being made.
+	Licence      licence.Licence
+	LicenceError error
 }
 
 // Open connects to what the tools need.
@@ -32,21 +52,35 @@ func Open(ctx context.Context, cfg Config) (tool.Category, error) {
 	if err != nil {
 		return tool.Category{}, fmt.Errorf("open agent: %w", err)
 	}
-	c := New(db, time.Now)
+	var o Options
+	o.Licence, o.LicenceError = cfg.Licence.Check(time.Now())
+	c := With(db, time.Now, o)
 	c.Close = db.Close
 	return c, nil
 }
 
 // New is the category over an open database. It does no I/O.
-func New(db postgres.DB, now func() time.Time) tool.Category {
-	a := agent{db: db, now: now}
+func New(db postgres.DB, now func() time.Time) tool.Category { return With(db, now, Options{}) }
+
+// With is New with options.
+func With(db postgres.DB, now func() time.Time, o Options) tool.Category {
+	a := agent{db: db, now: now, Options: o}
 	return tool.Category{Name: "agent", Tools: []tool.Tool{
 		tool.Read("list_agents", "List yourself and the agents that report to you.", a.list),
 		tool.Read("agent_status", "Tell how one agent is doing: state, emergency stop, last calls and errors.", a.status),
+		tool.Write("create_agent", "Make an agent that may do at most what you may.", a.create),
+		tool.Write("agent_update", "Change an agent below you, or your own name, icon, trigger.", a.update, tool.Idempotent),
+		tool.Destroy("agent_remove", "Archive an agent below you; an operator can restore it.", a.remove),
+		tool.Write("agent_update_soul", "Replace an agent's persona, or bring back a version.", a.updateSoul, tool.Idempotent),
+		tool.Write("evolution_toggle", "Set how an agent may improve itself.", a.evolutionToggle, tool.Idempotent),
+		tool.Read("evolution_status", "Show how an agent may improve itself.", a.evolutionStatus),
+		tool.Write("pairing_manage", "Let users of a chat reach an agent; a person approves.", a.pairingManage, tool.Secret("code")),
+		tool.Read("identity_resolve", "Find the person behind an account of a channel.", a.identityResolve),
 	}}
 }
 
 type agent struct {
 	db  postgres.DB
 	now func() time.Time
+	Options
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"pawgate/internal/caller"
-	"pawgate/internal/fault"
 	"pawgate/internal/postgres"
 )
 
@@ -24,27 +23,48 @@ const window = 24 * time.Hour
 const lastRows = 5
 
 type statusArgs struct {
-	AgentID string `json:"agent_id" doc:"Which agent" maxlen:"64"`
+	AgentID     string `json:"agent_id" doc:"Which agent" maxlen:"64"`
+	IncludeSoul bool   `json:"include_soul,omitempty" doc:"Show the persona"`
 }
 
 type statusResult struct {
-	AgentID       string    `json:"agent_id"`
-	DisplayName   string    `json:"display_name"`
-	Role          string    `json:"role"`
-	State         string    `json:"state"` // active, paused or archived
-	Stopped       bool      `json:"stopped"`
-	Stops         []stop    `json:"stops"`
-	ReportsTo     string    `json:"reports_to,omitzero"`
-	DirectReports int       `json:"direct_reports"`
-	Model         string    `json:"model,omitzero"`
-	Icon          string    `json:"icon,omitzero"`
-	Trigger       string    `json:"trigger,omitzero"`
-	Keys          keys      `json:"keys"`
-	LastDay       counts    `json:"last_24h"`
-	LastCalls     []call    `json:"last_calls"`  // newest first, however old
-	LastErrors    []call    `json:"last_errors"` // newest first, of the last 24 hours
-	CreatedAt     time.Time `json:"created_at"`
-	UpdatedAt     time.Time `json:"updated_at"`
+	AgentID       string `json:"agent_id"`
+	DisplayName   string `json:"display_name"`
+	Role          string `json:"role"`
+	State         string `json:"state"` // active, paused or archived
+	Stopped       bool   `json:"stopped"`
+	Stops         []stop `json:"stops"`
+	ReportsTo     string `json:"reports_to,omitzero"`
+	DirectReports int    `json:"direct_reports"`
+	Model         string `json:"model,omitzero"`
+	Icon          string `json:"icon,omitzero"`
+	Trigger       string `json:"trigger,omitzero"`
+	CreatedBy     string `json:"created_by,omitzero"` // the agent that made it; absent: an operator
+	Version       int64  `json:"version"`             // for if_version of agent_update
+	// Of these, nobody has said anything where they are missing.
+	FallbackModel    *string   `json:"fallback_model,omitzero"`
+	APIMode          *string   `json:"api_mode,omitzero"`
+	BudgetCents      *int64    `json:"budget_cents,omitzero"`
+	MaxConcurrent    *int      `json:"max_concurrent,omitzero"`
+	HeartbeatEnabled *bool     `json:"heartbeat_enabled,omitzero"`
+	HeartbeatCron    *string   `json:"heartbeat_cron,omitzero"`
+	Soul             *soul     `json:"soul,omitzero"` // absent: it has none
+	Keys             keys      `json:"keys"`
+	LastDay          counts    `json:"last_24h"`
+	LastCalls        []call    `json:"last_calls"`  // newest first, however old
+	LastErrors       []call    `json:"last_errors"` // newest first, of the last 24 hours
+	CreatedAt        time.Time `json:"created_at"`
+	UpdatedAt        time.Time `json:"updated_at"`
+}
+
+// soul is the version of a persona that holds.
+type soul struct {
+	Version   int       `json:"version"` // for if_version of agent_update_soul
+	Bytes     int       `json:"bytes"`
+	SHA256    string    `json:"sha256"`
+	WrittenBy string    `json:"written_by"`
+	WrittenAt time.Time `json:"written_at"`
+	Content   string    `json:"content,omitzero"` // if include_soul is set
 }
 
 // stop is an emergency stop in force that covers the agent.
@@ -83,10 +103,10 @@ func (c agent) status(ctx context.Context, who caller.Caller, a statusArgs) (sta
 	now := c.now()
 	result, err := postgres.One[statusResult](ctx, c.db, statusSQL, pgx.StrictNamedArgs{
 		"agent": who.Agent, "operator": who.Operator(), "agent_id": a.AgentID,
-		"now": now, "since": now.Add(-window), "rows": lastRows,
+		"soul": a.IncludeSoul, "now": now, "since": now.Add(-window), "rows": lastRows,
 	})
 	if errors.Is(err, pgx.ErrNoRows) {
-		return statusResult{}, fault.New(fault.NotFound, "no agent %s that you may see; list_agents shows those you may", a.AgentID)
+		return statusResult{}, noAgent(a.AgentID)
 	}
 	if err != nil {
 		return statusResult{}, fmt.Errorf("read agent status: %w", err)

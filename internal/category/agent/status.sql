@@ -1,38 +1,44 @@
--- union, not union all: a circle of superiors must end.
-with recursive visible (id) as (
-    select id from agents where @operator::boolean or id = @agent
-    union
-    select a.id from agents a join visible v on a.reports_to = v.id
-),
 -- Calls of the agent itself; what an operator did to it has the door operator.
-calls as (
+-- In the order of the chain, which is that of time, so that the newest are found
+-- by the key without reading the others.
+with calls as not materialized (
     -- An agent must not learn from its record which tools are hidden from it.
-    select u.at, u.id, u.tool, u.decision, u.outcome,
+    select u.at, u.seq, u.tool, u.decision, u.outcome,
            case when u.reason in ('denied', 'not_allowed', 'scope') then 'unknown_tool' else u.reason end as reason, round(u.duration_us / 1000.0, 3) as duration_ms,
            u.decision = 'refused' as refused, u.outcome in ('fault', 'invalid') as failed
     from audit u
     where u.agent_id = @agent_id and u.tool <> '' and u.door <> 'operator' and (u.kind = 'outcome' or u.decision = 'refused')
 ),
 shown_calls as (
-    select at, tool, decision, outcome, reason, duration_ms from calls
-    order by at desc, id desc limit @rows
+    select at, seq, tool, decision, outcome, reason, duration_ms from calls
+    order by seq desc limit @rows
 ),
 shown_errors as (
-    select at, tool, decision, outcome, reason, duration_ms from calls
+    select at, seq, tool, decision, outcome, reason, duration_ms from calls
     where at >= @since::timestamptz and (refused or failed)
-    order by at desc, id desc limit @rows
+    order by seq desc limit @rows
 )
 select a.id as agent_id, a.display_name, a.role, a.state,
        stop.shown is not null as stopped, coalesce(stop.shown, '[]') as stops,
        coalesce(a.reports_to, '') as reports_to,
        (select count(*) from agents r where r.reports_to = a.id and r.state <> 'archived') as direct_reports,
-       a.model, a.icon, a.trigger,
+       a.model, a.icon, a.trigger, coalesce(a.created_by, '') as created_by, a.version,
+       a.fallback_model, a.api_mode, a.budget_cents, a.max_concurrent, a.heartbeat_enabled, a.heartbeat_cron,
+       soul.shown as soul,
        key.shown as keys, day.shown as last_day,
-       (select coalesce(jsonb_agg(to_jsonb(c) order by c.at desc), '[]') from shown_calls c) as last_calls,
-       (select coalesce(jsonb_agg(to_jsonb(e) order by e.at desc), '[]') from shown_errors e) as last_errors,
+       (select coalesce(jsonb_agg(to_jsonb(c) - 'seq' order by c.seq desc), '[]') from shown_calls c) as last_calls,
+       (select coalesce(jsonb_agg(to_jsonb(e) - 'seq' order by e.seq desc), '[]') from shown_errors e) as last_errors,
        a.created_at, a.updated_at
 from agents a
-join visible using (id)
+left join lateral (
+    select jsonb_build_object('version', p.version, 'bytes', octet_length(p.content), 'written_by', p.written_by, 'written_at', p.written_at,
+               'sha256', encode(sha256(convert_to(p.content, 'UTF8')), 'hex'),
+               'content', case when @soul::boolean then p.content else '' end) as shown
+    from agent_souls p
+    where p.agent_id = a.id
+    order by p.version desc
+    limit 1
+) soul on true
 cross join lateral (
     select jsonb_agg(jsonb_build_object(
                'scope', case when s.agent_id is null then 'all' else 'agent' end,
@@ -57,4 +63,4 @@ cross join lateral (
     from calls
     where at >= @since::timestamptz
 ) day
-where a.id = @agent_id
+where a.id = @agent_id and (@operator::boolean or a.id in (select agents_under(@agent)))

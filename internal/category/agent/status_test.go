@@ -7,10 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"pawgate/internal/category/agent"
 	"pawgate/internal/fault"
-	"pawgate/internal/postgres"
-	"pawgate/internal/postgres/postgrestest"
 	"pawgate/internal/tool/tooltest"
 )
 
@@ -55,12 +52,12 @@ func TestAgentStatus(t *testing.T) {
 	b.exec(t, `insert into stops (agent_id, reason, stopped_by, stopped_at, resumed_at) values
 		('lead', 'looping', 'ceo', $1, null), (null, '', 'root', $2, null), ('lead', 'past', 'ceo', $1, $2)`, used, noon)
 	b.exec(t, `insert into audit (seq, prev, hash, kind, id, at, request_id, door, agent_id, method, tool, decision, outcome, reason, duration_us, arguments) values
-		(1, '', '', 'outcome', gen_random_uuid(), $1, 'r1', 'http', 'lead', 'tools/call', 'memory_search', 'allowed', 'ok', '', 1500, '{"query":"PRIVATE"}'),
-		(2, '', '', 'outcome', gen_random_uuid(), $2, 'r2', 'http', 'lead', 'tools/call', 'memory_store', 'allowed', 'fault', 'unavailable', 20, null),
-		(3, '', '', 'outcome', gen_random_uuid(), $3, 'r3', 'http', 'lead', 'tools/call', 'odoo_search', 'refused', '', 'denied', 0, null),
-		(4, '', '', 'outcome', gen_random_uuid(), $3, 'r4', 'http', 'lead', 'tools/list', '', 'allowed', 'ok', '', 0, null),
-		(5, '', '', 'outcome', gen_random_uuid(), $3, 'r5', 'operator', 'lead', 'agent.allow', 'memory_*', 'allowed', 'ok', '', 0, null),
-		(6, '', '', 'outcome', gen_random_uuid(), $1, 'r6', 'http', 'ceo', 'tools/call', 'memory_search', 'refused', '', 'denied', 0, null)`,
+		(15, '', '', 'outcome', gen_random_uuid(), $1, 'r1', 'http', 'lead', 'tools/call', 'memory_search', 'allowed', 'ok', '', 1500, '{"query":"PRIVATE"}'),
+		(14, '', '', 'outcome', gen_random_uuid(), $2, 'r2', 'http', 'lead', 'tools/call', 'memory_store', 'allowed', 'fault', 'unavailable', 20, null),
+		(13, '', '', 'outcome', gen_random_uuid(), $3, 'r3', 'http', 'lead', 'tools/call', 'odoo_search', 'refused', '', 'denied', 0, null),
+		(12, '', '', 'outcome', gen_random_uuid(), $3, 'r4', 'http', 'lead', 'tools/list', '', 'allowed', 'ok', '', 0, null),
+		(11, '', '', 'outcome', gen_random_uuid(), $3, 'r5', 'operator', 'lead', 'agent.allow', 'memory_*', 'allowed', 'ok', '', 0, null),
+		(10, '', '', 'outcome', gen_random_uuid(), $1, 'r6', 'http', 'ceo', 'tools/call', 'memory_search', 'refused', '', 'denied', 0, null)`,
 		noon.Add(-time.Minute), noon.Add(-time.Hour), noon.Add(-25*time.Hour))
 
 	got := tooltest.OK[agentStatus](t, b.cat, tooltest.Who("ceo"), "agent_status", `{"agent_id":"lead"}`)
@@ -114,16 +111,4 @@ func TestAgentStatus_refusals(t *testing.T) {
 	tooltest.OK[agentStatus](t, b.cat, operator(), "agent_status", `{"agent_id":"ceo"}`)
 	tooltest.Invalid(t, b.cat, tooltest.Who("lead"), "agent_status", `{}`, "agent_id")
 	tooltest.Invalid(t, b.cat, tooltest.Who("lead"), "agent_status", `{"agent_id":"a\u0000b"}`, "agent_id")
-}
-
-// Behind a transaction pooler the types of parameters are guessed from Go's.
-func TestAgent_behind_a_pooler(t *testing.T) {
-	t.Parallel()
-	pool := postgrestest.Pool(t, postgres.Config{URL: postgrestest.CloneURL(t), Pooled: true})
-	if _, err := pool.Exec(t.Context(), `insert into agents (id) values ('solo')`); err != nil {
-		t.Fatal(err)
-	}
-	cat := agent.New(pool, time.Now)
-	tooltest.OK[agentStatus](t, cat, tooltest.Who("solo"), "agent_status", `{"agent_id":"solo"}`)
-	tooltest.OK[agentList](t, cat, tooltest.Who("solo"), "list_agents", `{}`)
 }

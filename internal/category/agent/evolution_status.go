@@ -1,0 +1,47 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+
+	"pawgate/internal/caller"
+)
+
+type evolutionArgs struct {
+	AgentID string `json:"agent_id,omitempty" doc:"You, if left out" maxlen:"64"`
+}
+
+type evolutionResult struct {
+	AgentID  string         `json:"agent_id"`
+	Settings []settingShown `json:"settings"`
+	Note     string         `json:"note"`
+}
+
+type settingShown struct {
+	Field   string          `json:"field"`
+	Value   json.RawMessage `json:"value"`
+	Set     bool            `json:"set"` // false: nobody has set it, this is the usual value
+	Allowed string          `json:"allowed"`
+}
+
+// evolutionStatus shows the settings of an agent. It fails with fault.NotFound
+// for one that the caller may not see.
+func (c agent) evolutionStatus(ctx context.Context, who caller.Caller, a evolutionArgs) (evolutionResult, error) {
+	t, err := find(ctx, c.db, who, cmp.Or(a.AgentID, who.Agent))
+	if err != nil {
+		return evolutionResult{}, err
+	}
+	r := evolutionResult{AgentID: t.AgentID, Note: evolutionNote}
+	for _, s := range settings {
+		value, set, err := s.current(t.Evolution)
+		if err != nil {
+			return evolutionResult{}, err
+		}
+		r.Settings = append(r.Settings, settingShown{Field: s.name, Value: value, Set: set, Allowed: s.allowed()})
+	}
+	return r, nil
+}
+
+// evolutionNote keeps anyone from waiting for what does not come.
+const evolutionNote = "these are settings, not activity: pawgate itself starts no evolution; whatever runs the agent's model acts on them"

@@ -1,0 +1,154 @@
+package agent
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"pawgate/internal/caller"
+	"pawgate/internal/fault"
+	"pawgate/internal/postgres"
+	"pawgate/internal/roster"
+)
+
+//go:embed update.sql
+var updateSQL string
+
+// mainRole is the role of the agent that stands for the installation. It is
+// given and taken by operators only, and protects from agent_remove.
+const mainRole = "main"
+
+// updateArgs has nothing that says what the agent may call or who approves it:
+// such a member would be refused as unknown.
+type updateArgs struct {
+	AgentID          string  `json:"agent_id" doc:"Which agent" maxlen:"64"`
+	DisplayName      *string `json:"display_name,omitempty" doc:"Name for people" maxlen:"200"`
+	Role             *string `json:"role,omitempty" doc:"As in create_agent" maxlen:"64"`
+	Status           *string `json:"status,omitempty" doc:"New state" enum:"active,paused"`
+	Trigger          *string `json:"trigger,omitempty" doc:"Chat name" maxlen:"200"`
+	Icon             *string `json:"icon,omitempty" doc:"Emoji" maxlen:"200"`
+	ReportsTo        *string `json:"reports_to,omitempty" doc:"Superior" maxlen:"64"`
+	Model            *string `json:"model,omitempty" doc:"Model" maxlen:"200"`
+	FallbackModel    *string `json:"fallback_model,omitempty" doc:"Second model" maxlen:"200"`
+	APIMode          *string `json:"api_mode,omitempty" doc:"Way to the model" enum:"cli,direct,auto"`
+	BudgetCents      *int64  `json:"budget_cents,omitempty" doc:"A month; operators only" min:"0" max:"100000000"`
+	MaxConcurrent    *int    `json:"max_concurrent,omitempty" doc:"Runs at once" min:"1" max:"100"`
+	HeartbeatEnabled *bool   `json:"heartbeat_enabled,omitempty" doc:"Wake it"`
+	HeartbeatCron    *string `json:"heartbeat_cron,omitempty" doc:"When" maxlen:"200"`
+	IfVersion        *int64  `json:"if_version,omitempty" doc:"Refuse if another version holds"`
+}
+
+// own are the arguments that an agent may change of itself.
+func (a updateArgs) own() bool {
+	return a.Role == nil && a.Status == nil && a.ReportsTo == nil && a.Model == nil && a.FallbackModel == nil &&
+		a.APIMode == nil && a.MaxConcurrent == nil && a.HeartbeatEnabled == nil && a.HeartbeatCron == nil
+}
+
+// Validate asks for something to change and checks the texts.
+func (a updateArgs) Validate() error {
+	if a == (updateArgs{AgentID: a.AgentID, IfVersion: a.IfVersion}) {
+		return fault.Invalid("arguments", "nothing to change; give display_name, icon, trigger or another of the arguments")
+	}
+	if a.DisplayName != nil {
+		if err := roster.CheckName("display_name", *a.DisplayName); err != nil {
+			return err
+		}
+	}
+	if a.Role != nil && !roster.IsRole(*a.Role) {
+		return fault.Invalid("role", "role must be one of %s", strings.Join(roster.Roles, ", "))
+	}
+	for _, text := range []struct {
+		parameter string
+		value     *string
+	}{{"trigger", a.Trigger}, {"icon", a.Icon}, {"model", a.Model}, {"fallback_model", a.FallbackModel}, {"heartbeat_cron", a.HeartbeatCron}} {
+		if text.value == nil {
+			continue
+		}
+		if err := roster.CheckText(text.parameter, *text.value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type updateResult struct {
+	AgentID string   `json:"agent_id"`
+	Changed []string `json:"changed"` // the arguments that made a difference
+	Version int64    `json:"version"`
+}
+
+// update changes what was given and nothing else, so two changes of different
+// things never undo each other. It fails with fault.NotFound for an agent that
+// the caller may not see, with fault.Denied for a change that is not the
+// caller's to make, and with fault.Conflict when if_version does not hold.
+func (c agent) update(ctx context.Context, who caller.Caller, a updateArgs) (updateResult, error) {
+	var done updateResult
+	err := postgres.InTx(ctx, c.db, func(tx pgx.Tx) error {
+		if err := roster.Lock(ctx, tx); err != nil {
+			return err
+		}
+		before, err := findLive(ctx, tx, who, a.AgentID)
+		if err != nil {
+			return err
+		}
+		if err := mayUpdate(ctx, tx, who, before, a); err != nil {
+			return err
+		}
+		if a.DisplayName != nil && a.Trigger == nil && before.Trigger == "@"+before.DisplayName {
+			follows := "@" + *a.DisplayName
+			a.Trigger = &follows
+		}
+		done, err = postgres.One[updateResult](ctx, tx, updateSQL, pgx.StrictNamedArgs{
+			"agent": who.Agent, "operator": who.Operator(), "agent_id": a.AgentID, "display_name": a.DisplayName, "role": a.Role, "state": a.Status, "trigger": a.Trigger,
+			"icon": a.Icon, "reports_to": a.ReportsTo, "model": a.Model, "fallback_model": a.FallbackModel, "api_mode": a.APIMode,
+			"budget_cents": a.BudgetCents, "max_concurrent": a.MaxConcurrent, "heartbeat_enabled": a.HeartbeatEnabled,
+			"heartbeat_cron": a.HeartbeatCron, "now": c.now(),
+		})
+		if err != nil {
+			return fmt.Errorf("update agent: %w", err)
+		}
+		return nil
+	})
+	return done, err
+}
+
+// mayUpdate refuses what is not the caller's to change.
+func mayUpdate(ctx context.Context, tx pgx.Tx, who caller.Caller, before target, a updateArgs) error {
+	if a.IfVersion != nil && *a.IfVersion != before.Version {
+		return fault.New(fault.Conflict, "agent %s has version %d by now, not %d: somebody changed it; look at it with agent_status and decide again",
+			a.AgentID, before.Version, *a.IfVersion).With("version", before.Version)
+	}
+	if who.Operator() {
+		return moves(ctx, tx, who, a)
+	}
+	switch {
+	case a.BudgetCents != nil:
+		return fault.New(fault.Denied, "only an operator can set budget_cents; leave it out, and ask a person")
+	case a.AgentID == who.Agent && !a.own():
+		return fault.New(fault.Denied, "of yourself you can change display_name, icon and trigger; the rest is for those you report to, or an operator")
+	case a.Role != nil && (*a.Role == mainRole) != (before.Role == mainRole):
+		return fault.New(fault.Denied, "only an operator can give or take the role main")
+	}
+	return moves(ctx, tx, who, a)
+}
+
+// moves refuses a new superior that the caller may not see, that is archived,
+// or that would close a circle. Nobody but an operator takes an agent out of
+// everyone's reach.
+func moves(ctx context.Context, tx pgx.Tx, who caller.Caller, a updateArgs) error {
+	switch {
+	case a.ReportsTo == nil:
+		return nil
+	case strings.TrimSpace(*a.ReportsTo) == "" && who.Operator():
+		return nil
+	case strings.TrimSpace(*a.ReportsTo) == "":
+		return fault.New(fault.Denied, "only an operator can let an agent report to nobody; name yourself or an agent that reports to you")
+	}
+	if _, err := findLive(ctx, tx, who, *a.ReportsTo); err != nil {
+		return err
+	}
+	return roster.CheckSuperior(ctx, tx, a.AgentID, *a.ReportsTo)
+}

@@ -1,0 +1,25 @@
+with put_away as (
+    update agents set state = 'archived', archived_at = @now, updated_at = @now, version = version + 1
+    where id = @agent_id
+    returning id, reports_to
+), moved as (
+    update agents a set reports_to = p.reports_to, updated_at = @now, version = a.version + 1
+    from put_away p
+    where a.reports_to = p.id
+    returning a.id
+), cancelled as (
+    update approvals set state = 'cancelled', reason = 'the agent was removed', decided_by = @by, decided_at = clock_timestamp()
+    where agent_id = @agent_id and state = 'pending'
+    returning id
+), revoked as (
+    update approvals set state = 'revoked', reason = 'the agent was removed'
+    where agent_id = @agent_id and state = 'approved'
+    returning expires_at, covers_until
+)
+select coalesce(p.reports_to, '') as moved_to,
+       coalesce((select array_agg(m.id order by m.id) from moved m), '{}') as moved,
+       (select count(*) from api_keys k where k.agent_id = p.id and k.revoked_at is null and (k.expires_at is null or k.expires_at > @now)) as keys,
+       (select count(*) from oauth_subjects o where o.agent_id = p.id) as subjects,
+       (select count(*) from cancelled) as approvals,
+       (select count(*) from revoked where coalesce(covers_until, expires_at) > clock_timestamp()) as grants
+from put_away p
