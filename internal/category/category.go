@@ -64,7 +64,7 @@ func Rows() []Row {
 		{"control", Function, func(d Deps) tool.Category { return control.With(d.DB, d.Now, control.Options{Edition: d.Edition}) }},
 		{"web", Function, func(d Deps) tool.Category { return web.New(d.DB, d.Web, d.Now) }},
 		{"odoo", Function, func(d Deps) tool.Category { return odoo.New(d.DB, d.Odoo, d.Now) }},
-		{"cost", Function, shared(cost.New)},
+		{"cost", Function, func(d Deps) tool.Category { return cost.New(d.DB, d.Now) }},
 		{"model", Sidecar, func(d Deps) tool.Category { return model.New(d.Models, d.Downloads, d.Now) }},
 		{"inference", Sidecar, func(d Deps) tool.Category { return inference.New(d.DB, d.Models, d.Inference, d.Now) }},
 		{"llamafile", Sidecar, func(d Deps) tool.Category { return llamafile.New(d.Models) }},
