@@ -35,6 +35,9 @@ type Removal struct {
 	// Grants counts the grants and unused approvals that were alive; they are
 	// revoked and do not come back.
 	Grants int `json:"grants_revoked"`
+	// Work counts the items that waited for it or were under way; they are
+	// cancelled, and whoever asked for them is told so.
+	Work int `json:"work_cancelled"`
 }
 
 // Archive puts an agent away, in one statement: it may call nothing from the

@@ -15,11 +15,18 @@ with put_away as (
     update approvals set state = 'revoked', reason = 'the agent was removed'
     where agent_id = @agent_id and state = 'approved'
     returning expires_at, covers_until
+), ended as (
+    -- What is being finished at this moment is left to whoever does it.
+    update work w set state = 'cancelled', lease_until = null, finished_at = clock_timestamp(), error = 'the agent was removed'
+    from (select id from work where agent_id = @agent_id and state in ('queued', 'running') for update skip locked) unfinished
+    where w.id = unfinished.id
+    returning w.id
 )
 select coalesce(p.reports_to, '') as moved_to,
        coalesce((select array_agg(m.id order by m.id) from moved m), '{}') as moved,
        (select count(*) from api_keys k where k.agent_id = p.id and k.revoked_at is null and (k.expires_at is null or k.expires_at > @now)) as keys,
        (select count(*) from oauth_subjects o where o.agent_id = p.id) as subjects,
        (select count(*) from cancelled) as approvals,
-       (select count(*) from revoked where coalesce(covers_until, expires_at) > clock_timestamp()) as grants
+       (select count(*) from revoked where coalesce(covers_until, expires_at) > clock_timestamp()) as grants,
+       (select count(*) from ended) as work
 from put_away p

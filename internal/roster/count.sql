@@ -1,2 +1,2 @@
 -- all agents: the licence counts those that are not archived.
-select count(*) as n from agents where state <> 'archived'
+select count(*) as n from agents where state <> 'archived' and not ephemeral

@@ -71,6 +71,7 @@ type createResult struct {
 // creator is what a new agent takes over from the one that makes it.
 type creator struct {
 	AllowedTools []string
+	Ephemeral    bool
 	Made         int // live agents that it made
 }
 
@@ -113,10 +114,12 @@ func (c agent) mayCreate(ctx context.Context, tx pgx.Tx, who caller.Caller, a cr
 		return creator{}, err
 	}
 	maker, err := postgres.One[creator](ctx, tx, creatorSQL, pgx.StrictNamedArgs{"agent": who.Agent})
-	if err != nil {
+	switch {
+	case err != nil:
 		return creator{}, fmt.Errorf("read maker: %w", err)
-	}
-	if maker.Made >= maxMade {
+	case maker.Ephemeral:
+		return creator{}, fault.New(fault.Denied, "an agent made for one piece of work makes no agents; tell whoever asked you that one is needed")
+	case maker.Made >= maxMade:
 		return creator{}, fault.New("too_many_agents", "you made %d agents that are still there, which is the most; remove one with agent_remove", maker.Made)
 	}
 	return maker, nil

@@ -141,6 +141,13 @@ func TestCreateAgent_has_an_end(t *testing.T) {
 	tooltest.OK[made](t, b.cat, tooltest.Who("ceo"), "create_agent", `{"name":"x","display_name":"X"}`)
 }
 
+func TestCreateAgent_not_by_one_made_for_a_task(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.exec(t, `update agents set ephemeral = true where id = 'coder'`)
+	tooltest.Fault(t, b.cat, tooltest.Who("coder"), "create_agent", `{"name":"x","display_name":"X"}`, fault.Denied)
+}
+
 // Whatever the maker's lists, rules and scopes are and whatever part it asks
 // for: no tool is freer for the agent it makes than for itself, with any
 // arguments that the rules look at.

@@ -31,8 +31,11 @@ func TestAgentRemove(t *testing.T) {
 		('p3', 'grant', 'lead', '', 'x', '', '', 'approved', now() - interval '1 hour', now() - interval '1 minute'),
 		('p4', 'call', 'lead', '', 'x', '', '', 'used', now(), null),
 		('p5', 'call', 'coder', '', 'x', '', '', 'pending', now() + interval '1 hour', null)`)
+	b.exec(t, `insert into work (id, kind, source, agent_id, from_agent, payload, root_id, state, lease_until, finished_at)
+		select gen_random_uuid(), 'prompt', 'send_to_agent', a, f, '{}', gen_random_uuid(), s, case when s = 'running' then now() end, case when s = 'done' then now() end
+		from (values ('lead', 'ceo', 'queued'), ('lead', 'ceo', 'running'), ('lead', 'ceo', 'done'), ('coder', 'lead', 'queued')) w (a, f, s)`)
 	got := tooltest.OK[gone](t, b.cat, tooltest.Who("ceo"), "agent_remove", `{"agent_id":"lead"}`)
-	want := roster.Removal{MovedTo: "ceo", Moved: []string{"coder", "old"}, Keys: 1, Subjects: 1, Approvals: 1, Grants: 1}
+	want := roster.Removal{MovedTo: "ceo", Moved: []string{"coder", "old"}, Keys: 1, Subjects: 1, Approvals: 1, Grants: 1, Work: 2}
 	if diff := cmp.Diff(want, got.Removal); diff != "" || got.State != "archived" {
 		t.Errorf("%s, removal (-want +got):\n%s", got.State, diff)
 	}
@@ -42,6 +45,9 @@ func TestAgentRemove(t *testing.T) {
 	}
 	if n := b.number(t, `select count(*) from agents where reports_to = 'ceo' and id in ('coder', 'old') and version = 2`); n != 2 {
 		t.Errorf("%d of 2 reports moved up", n)
+	}
+	if work := b.text(t, `select string_agg(agent_id || ' ' || state, ', ' order by agent_id, state) from work`); work != "coder queued, lead cancelled, lead cancelled, lead done" {
+		t.Errorf("work is %s", work)
 	}
 	if n := b.number(t, `select count(*) from api_keys where agent_id = 'lead'`); n != 3 {
 		t.Errorf("%d keys are left of 3: nothing is deleted", n)

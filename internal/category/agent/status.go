@@ -53,6 +53,8 @@ type statusResult struct {
 	LastDay          counts    `json:"last_24h"`
 	LastCalls        []call    `json:"last_calls"`  // newest first, however old
 	LastErrors       []call    `json:"last_errors"` // newest first, of the last 24 hours
+	Queue            queue     `json:"queue"`
+	CostToday        cost      `json:"cost_today"`
 	CreatedAt        time.Time `json:"created_at"`
 	UpdatedAt        time.Time `json:"updated_at"`
 }
@@ -88,6 +90,23 @@ type counts struct {
 	Failed  int `json:"failed"`  // ran and answered with a fault, or had broken arguments
 }
 
+// queue is the work that others gave the agent.
+type queue struct {
+	Queued  int        `json:"queued"`
+	Running int        `json:"running"`
+	Oldest  *time.Time `json:"oldest_at,omitzero"` // since when the longest waiting one could have been done
+	Done    int        `json:"done_24h"`
+	Dead    int        `json:"dead_24h"` // given up after the last attempt
+}
+
+// cost is what the agent's answers of models and paid calls cost.
+type cost struct {
+	Since    time.Time `json:"since"` // the beginning of the day, UTC
+	Micros   int64     `json:"micros"`
+	Requests int64     `json:"requests"`
+	Unpriced int64     `json:"unpriced"` // requests of unknown cost, which micros leaves out
+}
+
 type call struct {
 	At         time.Time `json:"at"`
 	Tool       string    `json:"tool"`
@@ -103,7 +122,7 @@ func (c agent) status(ctx context.Context, who caller.Caller, a statusArgs) (sta
 	now := c.now()
 	result, err := postgres.One[statusResult](ctx, c.db, statusSQL, pgx.StrictNamedArgs{
 		"agent": who.Agent, "operator": who.Operator(), "agent_id": a.AgentID,
-		"soul": a.IncludeSoul, "now": now, "since": now.Add(-window), "rows": lastRows,
+		"soul": a.IncludeSoul, "now": now, "since": now.Add(-window), "today": now.UTC().Truncate(24 * time.Hour), "rows": lastRows,
 	})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return statusResult{}, noAgent(a.AgentID)

@@ -25,7 +25,7 @@ select a.id as agent_id, a.display_name, a.role, a.state,
        a.model, a.icon, a.trigger, coalesce(a.created_by, '') as created_by, a.version,
        a.fallback_model, a.api_mode, a.budget_cents, a.max_concurrent, a.heartbeat_enabled, a.heartbeat_cron,
        soul.shown as soul,
-       key.shown as keys, day.shown as last_day,
+       key.shown as keys, day.shown as last_day, waiting.shown as queue, today.shown as cost_today,
        (select coalesce(jsonb_agg(to_jsonb(c) - 'seq' order by c.seq desc), '[]') from shown_calls c) as last_calls,
        (select coalesce(jsonb_agg(to_jsonb(e) - 'seq' order by e.seq desc), '[]') from shown_errors e) as last_errors,
        a.created_at, a.updated_at
@@ -63,4 +63,23 @@ cross join lateral (
     from calls
     where at >= @since::timestamptz
 ) day
+cross join lateral (
+    select jsonb_build_object(
+               'queued', count(*) filter (where w.state = 'queued'),
+               'running', count(*) filter (where w.state = 'running'),
+               'oldest_at', min(w.run_at) filter (where w.state = 'queued' and w.run_at <= @now::timestamptz),
+               'done_24h', count(*) filter (where w.state = 'done'),
+               'dead_24h', count(*) filter (where w.state = 'dead')) as shown
+    from work w
+    where w.agent_id = a.id and (w.finished_at is null or w.finished_at >= @since::timestamptz)
+) waiting
+cross join lateral (
+    select jsonb_build_object(
+               'since', @today::timestamptz,
+               'micros', coalesce(sum(u.cost_micros), 0),
+               'requests', coalesce(sum(u.requests), 0),
+               'unpriced', coalesce(sum(u.requests) filter (where u.cost_micros is null), 0)) as shown
+    from usage u
+    where u.agent_id = a.id and u.at >= @today::timestamptz
+) today
 where a.id = @agent_id and (@operator::boolean or a.id in (select agents_under(@agent)))

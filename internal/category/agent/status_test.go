@@ -22,6 +22,8 @@ type agentStatus struct {
 	LastDay       map[string]int `json:"last_24h"`
 	LastCalls     []callShown    `json:"last_calls"`
 	LastErrors    []callShown    `json:"last_errors"`
+	Queue         map[string]any `json:"queue"`
+	CostToday     map[string]any `json:"cost_today"`
 }
 
 type stopShown struct {
@@ -60,6 +62,17 @@ func TestAgentStatus(t *testing.T) {
 		(10, '', '', 'outcome', gen_random_uuid(), $1, 'r6', 'http', 'ceo', 'tools/call', 'memory_search', 'refused', '', 'denied', 0, null)`,
 		noon.Add(-time.Minute), noon.Add(-time.Hour), noon.Add(-25*time.Hour))
 
+	b.exec(t, `insert into work (id, kind, source, agent_id, from_agent, payload, root_id, state, run_at, lease_until, finished_at) values
+		(gen_random_uuid(), 'prompt', 'send_to_agent', 'lead', 'ceo', '{}', gen_random_uuid(), 'queued', $1, null, null),
+		(gen_random_uuid(), 'prompt', 'send_to_agent', 'lead', 'ceo', '{}', gen_random_uuid(), 'queued', $3, null, null),
+		(gen_random_uuid(), 'prompt', 'send_to_agent', 'lead', 'ceo', '{}', gen_random_uuid(), 'running', $1, $3, null),
+		(gen_random_uuid(), 'prompt', 'send_to_agent', 'lead', 'ceo', '{}', gen_random_uuid(), 'dead', $1, null, $1),
+		(gen_random_uuid(), 'prompt', 'send_to_agent', 'lead', 'ceo', '{}', gen_random_uuid(), 'done', $2, null, $2),
+		(gen_random_uuid(), 'prompt', 'send_to_agent', 'coder', 'lead', '{}', gen_random_uuid(), 'queued', $1, null, null)`,
+		used, noon.Add(-25*time.Hour), noon.Add(time.Hour))
+	b.exec(t, `insert into usage (at, agent_id, requests, cost_micros, source, source_id) values
+		($1, 'lead', 2, 1500, 'loop', '1'), ($1, 'lead', 1, null, 'loop', '2'), ($2, 'lead', 1, 7, 'loop', '3'), ($1, 'ceo', 1, 9, 'loop', '4')`, used, noon.Add(-13*time.Hour))
+
 	got := tooltest.OK[agentStatus](t, b.cat, tooltest.Who("ceo"), "agent_status", `{"agent_id":"lead"}`)
 	want := agentStatus{
 		AgentID: "lead", State: "active", ReportsTo: "ceo", DirectReports: 1,
@@ -74,6 +87,8 @@ func TestAgentStatus(t *testing.T) {
 		LastErrors: []callShown{
 			{At: noon.Add(-time.Hour), Tool: "memory_store", Decision: "allowed", Outcome: "fault", Reason: "unavailable", DurationMS: 0.02},
 		},
+		Queue:     map[string]any{"queued": 2., "running": 1., "oldest_at": "2026-12-01T11:00:00Z", "done_24h": 0., "dead_24h": 1.},
+		CostToday: map[string]any{"since": "2026-12-01T00:00:00Z", "micros": 1500., "requests": 3., "unpriced": 1.},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("status (-want +got):\n%s", diff)
@@ -93,6 +108,8 @@ func TestAgentStatus_of_a_quiet_agent(t *testing.T) {
 		AgentID: "clerk", State: "paused", ReportsTo: "ceo", Stops: []stopShown{},
 		LastDay:   map[string]int{"calls": 0, "refused": 0, "failed": 0},
 		LastCalls: []callShown{}, LastErrors: []callShown{},
+		Queue:     map[string]any{"queued": 0., "running": 0., "done_24h": 0., "dead_24h": 0.},
+		CostToday: map[string]any{"since": "2026-12-01T00:00:00Z", "micros": 0., "requests": 0., "unpriced": 0.},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("status (-want +got):\n%s", diff)

@@ -4,7 +4,9 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -12,6 +14,7 @@ import (
 	"pawgate/internal/fault"
 	"pawgate/internal/postgres"
 	"pawgate/internal/roster"
+	"pawgate/internal/schedule"
 )
 
 //go:embed update.sql
@@ -74,10 +77,45 @@ func (a updateArgs) Validate() error {
 	return nil
 }
 
+// checkHeartbeat refuses an expression that is never due.
+func (a updateArgs) checkHeartbeat(now time.Time) error {
+	if a.HeartbeatCron == nil || *a.HeartbeatCron == "" {
+		return nil
+	}
+	_, err := schedule.Parse(*a.HeartbeatCron, "UTC", now)
+	if e, ok := fault.InvalidOf(err); ok {
+		return fault.Invalid("heartbeat_cron", "heartbeat_cron: %s", e.Message)
+	}
+	return err
+}
+
 type updateResult struct {
 	AgentID string   `json:"agent_id"`
 	Changed []string `json:"changed"` // the arguments that made a difference
 	Version int64    `json:"version"`
+	Note    string   `json:"note,omitzero"`
+}
+
+// idle are the arguments that are kept, shown and exported, and that nothing
+// here acts on. Whoever sets one is told, so that nobody waits for it.
+var idle = []string{"api_mode", "max_concurrent", "heartbeat_enabled", "heartbeat_cron"}
+
+const idleNote = "pawgate keeps %s for whatever runs the agent and does not act on it; schedule_task wakes an agent at given times"
+
+// written is what update.sql returns.
+type written struct {
+	AgentID string
+	Changed []string
+	Version int64
+}
+
+func (w written) result() updateResult {
+	r := updateResult{AgentID: w.AgentID, Changed: w.Changed, Version: w.Version}
+	kept := slices.DeleteFunc(slices.Clone(w.Changed), func(argument string) bool { return !slices.Contains(idle, argument) })
+	if len(kept) > 0 {
+		r.Note = fmt.Sprintf(idleNote, strings.Join(kept, ", "))
+	}
+	return r
 }
 
 // update changes what was given and nothing else, so two changes of different
@@ -85,6 +123,9 @@ type updateResult struct {
 // the caller may not see, with fault.Denied for a change that is not the
 // caller's to make, and with fault.Conflict when if_version does not hold.
 func (c agent) update(ctx context.Context, who caller.Caller, a updateArgs) (updateResult, error) {
+	if err := a.checkHeartbeat(c.now()); err != nil {
+		return updateResult{}, err
+	}
 	var done updateResult
 	err := postgres.InTx(ctx, c.db, func(tx pgx.Tx) error {
 		if err := roster.Lock(ctx, tx); err != nil {
@@ -101,7 +142,7 @@ func (c agent) update(ctx context.Context, who caller.Caller, a updateArgs) (upd
 			follows := "@" + *a.DisplayName
 			a.Trigger = &follows
 		}
-		done, err = postgres.One[updateResult](ctx, tx, updateSQL, pgx.StrictNamedArgs{
+		written, err := postgres.One[written](ctx, tx, updateSQL, pgx.StrictNamedArgs{
 			"agent": who.Agent, "operator": who.Operator(), "agent_id": a.AgentID, "display_name": a.DisplayName, "role": a.Role, "state": a.Status, "trigger": a.Trigger,
 			"icon": a.Icon, "reports_to": a.ReportsTo, "model": a.Model, "fallback_model": a.FallbackModel, "api_mode": a.APIMode,
 			"budget_cents": a.BudgetCents, "max_concurrent": a.MaxConcurrent, "heartbeat_enabled": a.HeartbeatEnabled,
@@ -110,6 +151,7 @@ func (c agent) update(ctx context.Context, who caller.Caller, a updateArgs) (upd
 		if err != nil {
 			return fmt.Errorf("update agent: %w", err)
 		}
+		done = written.result()
 		return nil
 	})
 	return done, err

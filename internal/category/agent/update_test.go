@@ -72,7 +72,7 @@ func TestAgentUpdate_AUTH_24_touches_no_capability(t *testing.T) {
 	before := b.text(t, guarded)
 	tooltest.OK[updated](t, b.cat, tooltest.Who("coder"), "agent_update", `{"agent_id":"coder","icon":"🤖"}`)
 	tooltest.OK[updated](t, b.cat, operator(), "agent_update",
-		`{"agent_id":"coder","display_name":"X","role":"qa","status":"paused","trigger":"t","icon":"i","reports_to":"clerk","model":"m","fallback_model":"f","api_mode":"cli","budget_cents":1,"max_concurrent":1,"heartbeat_enabled":true,"heartbeat_cron":"c"}`)
+		`{"agent_id":"coder","display_name":"X","role":"qa","status":"paused","trigger":"t","icon":"i","reports_to":"clerk","model":"m","fallback_model":"f","api_mode":"cli","budget_cents":1,"max_concurrent":1,"heartbeat_enabled":true,"heartbeat_cron":"@daily"}`)
 	if after := b.text(t, guarded); after != before {
 		t.Errorf("what holds the agent back changed:\n%s\n%s", before, after)
 	}
@@ -123,6 +123,8 @@ func TestAgentUpdate_refusals(t *testing.T) {
 		{"concurrency_beyond_32_bits", `{"agent_id":"coder","max_concurrent":4294967297}`, "max_concurrent"},
 		{"not_a_number", `{"agent_id":"coder","max_concurrent":"many"}`, "max_concurrent"},
 		{"not_a_boolean", `{"agent_id":"coder","heartbeat_enabled":"perhaps"}`, "heartbeat_enabled"},
+		{"broken_heartbeat", `{"agent_id":"coder","heartbeat_cron":"0 25 * * *"}`, "heartbeat_cron"},
+		{"heartbeat_that_never_comes", `{"agent_id":"coder","heartbeat_cron":"0 0 31 2 *"}`, "heartbeat_cron"},
 		{"empty_name", `{"agent_id":"coder","display_name":" "}`, "display_name"},
 		{"long_name", `{"agent_id":"coder","display_name":"` + strings.Repeat("x", 201) + `"}`, "display_name"},
 		{"bidi", `{"agent_id":"coder","trigger":"\u2067x"}`, "trigger"},
