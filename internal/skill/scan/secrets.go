@@ -1,0 +1,158 @@
+package scan
+
+import (
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// secretText is a credential in its known form, as it is written.
+var secretText = regexp.MustCompile(secretForms)
+
+var secretForms = strings.Join([]string{
+	`\b(?:AKIA|ASIA)[0-9A-Z]{16}\b`,                                      // AWS
+	`\bgh[pousr]_[A-Za-z0-9]{36,}\b`, `\bgithub_pat_[A-Za-z0-9_]{40,}\b`, // GitHub
+	`\bglpat-[A-Za-z0-9_-]{20,}\b`,                                               // GitLab
+	`\bxox[abeprs]-[0-9A-Za-z-]{20,}\b`,                                          // Slack
+	`\bsk-(?:ant|proj|or|svcacct)-[A-Za-z0-9_-]{24,}`, `\bsk-[A-Za-z0-9]{40,}\b`, // model providers
+	`\b[rs]k_live_[0-9A-Za-z]{20,}\b`,                // Stripe
+	`\bAIza[0-9A-Za-z_-]{35}\b`,                      // Google
+	`\bSG\.[A-Za-z0-9_-]{20,}\.[A-Za-z0-9_-]{30,}\b`, // SendGrid
+	`\bnpm_[A-Za-z0-9]{36}\b`, `\bpypi-[A-Za-z0-9_-]{60,}\b`, `\bhf_[A-Za-z0-9]{30,}\b`,
+	`\b\d{8,10}:AA[A-Za-z0-9_-]{33}\b`, // Telegram
+	`-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----`,
+}, "|")
+
+var secretHints = hints(secretForms)
+
+// assigned is a value given to something that is named like a secret.
+var assigned = regexp.MustCompile(`(?i)\b[\w-]*(?:password|passwd|secret|token|api[_-]?key|access[_-]?key|private[_-]?key)["']?\s*(?:=|:|=>)\s*["']([^"'\s]{12,200})["']`)
+
+var namedHints = []string{"passw", "secret", "token", "key"}
+
+func hasAny(text string, hints []string) bool {
+	return slices.ContainsFunc(hints, func(h string) bool { return strings.Contains(text, h) })
+}
+
+// placeholder is what stands for a secret in an example.
+var placeholder = regexp.MustCompile(`(?i)example|x{4,}|\.\.\.|…|your|placeholder|changeme|dummy|sample|test|fake|redacted|<[^>]*>|\$\{|\$\(|\{\{|process\.env|os\.environ|getenv|0{8,}|1234567|abcdef`)
+
+// secrets finds credentials. What is an example by its look is none.
+func (d document) secrets() []Finding {
+	var all []Finding
+	add := func(rule string, s Severity, line int, message, evidence string) {
+		if len(all) < 4*maxPerRule {
+			all = append(all, Finding{Rule: rule, Severity: s, Path: d.path, Line: line, Message: message, Evidence: evidence})
+		}
+	}
+	for i, line := range d.raw {
+		if !hasAny(line, secretHints) && !hasAny(strings.ToLower(line), namedHints) {
+			continue
+		}
+		for _, found := range secretText.FindAllString(line, maxPerRule) {
+			if placeholder.MatchString(found) || entropy(found) < 3 && !strings.HasPrefix(found, "-----") {
+				continue
+			}
+			if strings.HasPrefix(found, "-----") && !keyFollows(d.raw, i, line) {
+				continue
+			}
+			add("secret.credential", Critical, i+1, "a credential stands in the file; whoever gets the skill has it", mask(found))
+		}
+		for _, m := range assigned.FindAllStringSubmatch(line, maxPerRule) {
+			value := m[1]
+			if !placeholder.MatchString(line) && entropy(value) >= 3.5 && strings.ContainsAny(value, "0123456789") && !strings.ContainsAny(value, " /()[]") && !secretText.MatchString(value) {
+				add("secret.assigned", High, i+1, "what looks like a secret is written into the file", mask(value))
+			}
+		}
+	}
+	return all
+}
+
+// keyFollows tells a private key from a text about one: base64 comes after it.
+func keyFollows(lines []string, at int, line string) bool {
+	_, rest, _ := strings.Cut(line, "PRIVATE KEY-----")
+	next := ""
+	if at+1 < len(lines) {
+		next = lines[at+1]
+	}
+	for _, text := range []string{rest, next} {
+		if keyLine.MatchString(text) {
+			return true
+		}
+	}
+	return false
+}
+
+var keyLine = regexp.MustCompile(`[A-Za-z0-9+/]{40,}`)
+
+// mask keeps the beginning of a secret, to know it again by.
+func mask(secret string) string {
+	if strings.HasPrefix(secret, "-----") {
+		return secret
+	}
+	return secret[:min(6, len(secret)/3)] + "…"
+}
+
+// entropy is Shannon's, in bits a character.
+func entropy(s string) float64 {
+	count := map[rune]float64{}
+	n := 0.0
+	for _, r := range s {
+		count[r]++
+		n++
+	}
+	sum := 0.0
+	for _, c := range count {
+		sum -= c / n * math.Log2(c/n)
+	}
+	return sum
+}
+
+// fetched is a file that a command writes from the network.
+var fetched = regexp.MustCompile(`\b(?:curl|wget|invoke-webrequest|iwr)\b[^\n;&|]*?\s(?:-o|--output|-outfile|--output-document|>)[= ]?\s*["']?([\w./~${}-]{2,80})`)
+
+// fetchedAs is the same where the file keeps the name that its address ends in.
+var fetchedAs = regexp.MustCompile(`\b(?:wget|curl\s+(?:-\w+\s+)*-\w*o\w*)\s+(?:-\S+\s+)*["']?https?://[^\s"']*/([\w.-]{2,80})`)
+
+// fetchedThenRun finds a download that is run later in the same file.
+func (d document) fetchedThenRun() []Finding {
+	var all []Finding
+	seen := map[string]bool{"/dev/null": true, "-": true}
+	for _, w := range d.windows([]string{"curl", "wget", "invoke-webrequest", "iwr"}) {
+		text := d.folded[w[0]:w[1]]
+		for _, m := range slices.Concat(fetched.FindAllStringSubmatchIndex(text, -1), fetchedAs.FindAllStringSubmatchIndex(text, -1)) {
+			name := text[m[2]:m[3]]
+			if seen[name] || len(seen) > maxFetched {
+				continue
+			}
+			seen[name] = true
+			if line := d.line(w[0] + m[0]); d.runs(name, w[0]+m[1]) {
+				all = append(all, Finding{Rule: "download.then_run", Severity: High, Path: d.path, Line: line,
+					Message: "a file is fetched from the network and then run", Evidence: d.excerpt(line)})
+			}
+		}
+	}
+	return all
+}
+
+const maxFetched = 50
+
+// runs reports whether a line behind a place runs the file, or makes it
+// executable.
+func (d document) runs(name string, from int) bool {
+	q := regexp.QuoteMeta(name)
+	run := regexp.MustCompile(`(?:\b(?:bash|sh|zsh|python3?|node|perl|ruby|source|sudo|open|start|start-process|msiexec)\s+(?:-[\w-]+\s+)*["']?(?:\./)?|\bchmod\s+(?:a?\+|u\+|[0-7]*[1357])\S*\s+["']?(?:\./)?|(?:^|\n|&&|;)\s*(?:\./)?)` + q + `(?:\s|["';&]|$)`)
+	for {
+		i := strings.Index(d.folded[from:], name)
+		if i < 0 {
+			return false
+		}
+		row := d.row(from + i)
+		start := max(from, d.starts[row])
+		if run.MatchString(d.folded[start:d.end(row)]) {
+			return true
+		}
+		from = d.end(row)
+	}
+}
