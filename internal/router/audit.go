@@ -94,6 +94,7 @@ func (row *auditRow) setOutcome(out tool.Outcome) {
 type finished struct {
 	AgentID      string `json:"agent_id"`
 	CredentialID string `json:"credential_id"`
+	RequestID    string `json:"request_id"` // what another request holds is not touched
 	Key          string `json:"key"`
 	ApprovalID   string `json:"approval_id"`
 	Outcome      string `json:"outcome"` // as text, to be given again byte for byte
@@ -115,7 +116,7 @@ func (held reservation) finish(c *call, out tool.Outcome) (finished, error) {
 	if err != nil {
 		return finished{}, fmt.Errorf("encode outcome: %w", err)
 	}
-	return finished{AgentID: c.snapshot.Agent.ID, CredentialID: c.snapshot.Caller.Credential,
+	return finished{AgentID: c.snapshot.Agent.ID, CredentialID: c.snapshot.Caller.Credential, RequestID: c.requestID,
 		Key: held.ticket, ApprovalID: held.approval, Outcome: string(encoded), Release: nothingDone(out)}, nil
 }
 

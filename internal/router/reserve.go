@@ -48,6 +48,7 @@ type request struct {
 	ApprovalID   string          `json:"approval_id"`
 	Life         string          `json:"life"`
 	Accepted     string          `json:"accepted"` // the approval that the person at the client gave just now
+	Again        bool            `json:"again"`    // an attempt of this very call may have been carried out
 }
 
 // verdict is what gate_reserve answers.
@@ -97,6 +98,7 @@ func (r *Router) reserve(ctx context.Context, c *call, because string) (reservat
 	}
 	switch {
 	case err != nil:
+		r.giveBack(ctx, c, w, err)
 		a := r.unrecorded(c, err, true)
 		return reservation{}, &a
 	case v.Verdict != "go":
@@ -132,12 +134,12 @@ const runningPoll = 150 * time.Millisecond
 
 // claim calls gate_reserve until the verdict is final.
 func (r *Router) claim(ctx context.Context, c *call, w wish) (verdict, error) {
-	call, rows, err := r.request(ctx, c, w)
+	q, rows, err := r.request(ctx, c, w)
 	if err != nil {
 		return verdict{}, err
 	}
 	for {
-		v, err := r.reserveOnce(ctx, call, rows)
+		v, err := r.reserveSurely(ctx, q, rows)
 		if err != nil || v.Verdict != "running" || w.ticket == "" {
 			return v, err
 		}
@@ -166,7 +168,55 @@ func (r *Router) reconsider(ctx context.Context, c *call) (policy.Decision, erro
 	return policy.Decide(now, c.entry.Tool), nil
 }
 
-func (r *Router) reserveOnce(ctx context.Context, call, rows []byte) (verdict, error) {
+// reservePause is how long a reservation whose answer was lost waits before it
+// is asked for again.
+const reservePause = 50 * time.Millisecond
+
+// reserveSurely is reserveOnce, and asks a second time when the answer was lost
+// on the way: gate_reserve knows its own request again, so nothing is claimed
+// or recorded twice.
+func (r *Router) reserveSurely(ctx context.Context, q request, rows []byte) (verdict, error) {
+	v, err := r.reserveOnce(ctx, q, rows)
+	if err == nil || !passing(err) || ctx.Err() != nil {
+		return v, err
+	}
+	select {
+	case <-ctx.Done():
+		return v, err
+	case <-time.After(reservePause):
+	}
+	q.Again = true
+	return r.reserveOnce(ctx, q, rows)
+}
+
+// giveBack releases what a reservation may hold whose answer never came, so
+// that a repetition of the call neither waits for nobody nor is told that its
+// outcome is lost: the call did not run. Until it is written, a repetition is
+// told to try again.
+func (r *Router) giveBack(ctx context.Context, c *call, w wish, cause error) {
+	if !passing(cause) && ctx.Err() == nil {
+		return // the database refused it whole
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
+	defer cancel()
+	row := r.row(c, "outcome")
+	row.Decision, row.Outcome, row.Reason = "refused", "fault", "reservation_lost"
+	err := r.audit.keep(ctx, record{rows: []auditRow{row}, finished: []finished{{
+		AgentID: c.snapshot.Agent.ID, CredentialID: c.snapshot.Caller.Credential, RequestID: c.requestID, Key: w.ticket, Release: true}}})
+	if err != nil { // it is still tried, for auditPatience
+		r.Log.Warn("reservation not given back yet", "request_id", c.requestID, "error", err)
+	}
+}
+
+// releaseTimeout is how long a caller waits for its reservation to be given
+// back.
+const releaseTimeout = 2 * time.Second
+
+func (r *Router) reserveOnce(ctx context.Context, q request, rows []byte) (verdict, error) {
+	call, err := tool.Marshal(q)
+	if err != nil {
+		return verdict{}, fmt.Errorf("encode reservation: %w", err)
+	}
 	ctx, cancel := context.WithTimeout(ctx, gateTimeout)
 	defer cancel()
 	answered, err := postgres.First[struct{ Verdict []byte }](ctx, r.DB, reserveSQL, string(call), string(rows))
@@ -180,21 +230,17 @@ func (r *Router) reserveOnce(ctx context.Context, call, rows []byte) (verdict, e
 	return v, nil
 }
 
-func (r *Router) request(ctx context.Context, c *call, w wish) (call, rows []byte, err error) {
+func (r *Router) request(ctx context.Context, c *call, w wish) (request, []byte, error) {
 	deadline, _ := ctx.Deadline()
-	q := request{
+	rows, err := encodeRows([]auditRow{r.decisionRow(c)})
+	return request{
 		AgentID: c.snapshot.Agent.ID, CredentialID: c.snapshot.Caller.Credential, RequestID: c.requestID,
 		Tool: c.entry.Name, Definition: c.entry.Fingerprint(), Hash: c.hash(),
 		Arguments: c.arguments, Shown: shown(r.redactedArguments(c.entry, c.arguments)),
 		Ticket: orNil(w.ticket), Because: orNil(w.because), Limited: w.limited, Accepted: w.accepted,
 		Deadline:   deadline.Add(auditTimeout).UTC(),
 		ApprovalID: newApprovalID(), Life: fmt.Sprintf("%d seconds", int(c.snapshot.Agent.ApprovalLife.Seconds())),
-	}
-	if call, err = tool.Marshal(q); err != nil {
-		return nil, nil, fmt.Errorf("encode reservation: %w", err)
-	}
-	rows, err = encodeRows([]auditRow{r.decisionRow(c)})
-	return call, rows, err
+	}, rows, err
 }
 
 func orNil(s string) *string {

@@ -110,7 +110,13 @@ const (
 func newGate(t *testing.T, options ...func(*router.Config)) *gate {
 	t.Helper()
 	t.Parallel()
-	g := &gate{T: t, db: postgrestest.Clone(t), probe: &probe{release: make(chan struct{})}, log: &syncBuffer{}}
+	return newGateOn(t, postgrestest.Clone(t), options...)
+}
+
+// newGateOn is newGate over a database that the test opened itself.
+func newGateOn(t *testing.T, db *pgxpool.Pool, options ...func(*router.Config)) *gate {
+	t.Helper()
+	g := &gate{T: t, db: db, probe: &probe{release: make(chan struct{})}, log: &syncBuffer{}}
 	g.exec(`insert into agents (id, allowed_tools, denied_tools) values
 		('alice', '{*}', '{}'), ('bob', '{probe_*}', '{probe_write}')`)
 	for agent, key := range map[string]string{"alice": aliceKey, "bob": bobKey} {

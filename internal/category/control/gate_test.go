@@ -47,7 +47,7 @@ func (g *gate) call(tool, definition, arguments string) verdict {
 	g.n++
 	id := "a" + hashOf(g.t.Name() + string(rune('a'+g.n)))[:9]
 	request, err := json.Marshal(map[string]any{
-		"agent_id": "coder", "credential_id": "k1", "request_id": "r1", "tool": tool, "definition": hashOf(definition),
+		"agent_id": "coder", "credential_id": "k1", "request_id": id, "tool": tool, "definition": hashOf(definition),
 		"arguments_hash": hashOf(arguments), "arguments": json.RawMessage(arguments), "shown": json.RawMessage(arguments),
 		"deadline": noon, "limited": false, "because": "rule 1", "approval_id": id, "life": "900 seconds",
 	})
