@@ -1,8 +1,9 @@
 // Package agentfile reads an agent.toml of DuDuClaw, the predecessor, and says
-// in notes whatever it changed or did not understand.
+// in notes whatever it changed or did not understand; and it writes one.
 //
 // The text itself is kept whole, comments and unknown keys included, so that
-// an export gives back what was imported. What limits an agent must not get
+// an export gives back what was imported, byte for byte, but for the values
+// that have changed since. What limits an agent must not get
 // lost on the way: a file with a broken syntax or a value of the wrong type is
 // refused as a whole, where the predecessor dropped its lists in silence; and
 // every doubt about a list is settled so that the agent may do less, save the
@@ -40,6 +41,13 @@ const maxText = 200
 // Agent is what an agent.toml says, in pawgate's words.
 type Agent struct {
 	ID, DisplayName, Role, State, Model, ReportsTo, Icon, Trigger string
+	// Of these, the file says nothing where they are nil.
+	FallbackModel, APIMode, HeartbeatCron *string
+	BudgetCents                           *int64 // for a month
+	MaxConcurrent                         *int
+	HeartbeatEnabled                      *bool
+	// Evolution are the plain values of [evolution], as words.
+	Evolution map[string]string
 	// The lists hold patterns, see IsPattern.
 	Allowed, Denied, ApprovalRequired, Scoped []string
 	// Rules are the argument rules, not yet checked against the tools.
@@ -80,6 +88,7 @@ func Parse(text string) (Agent, error) {
 	if err := p.identity(); err != nil {
 		return Agent{}, err
 	}
+	p.settings()
 	p.capabilities()
 	if err := p.rules(); err != nil {
 		return Agent{}, err

@@ -25,6 +25,7 @@ func TestParse(t *testing.T) {
 	want := agentfile.Agent{
 		ID: "shop-clerk", DisplayName: "店員", Role: "worker", State: "active", Model: "claude-sonnet-4-6",
 		ReportsTo: "manager", Icon: "🧾", Trigger: "@clerk",
+		FallbackModel: new("claude-haiku-4-5"), BudgetCents: new(int64(2000)), HeartbeatEnabled: new(false),
 		Allowed:          []string{"memory_search", "memory_store", "odoo_*"},
 		Denied:           []string{"odoo_execute", "send_message", "computer_*", "browser_record_*", "desktop_record_*", "skill_from_recording"},
 		ApprovalRequired: []string{"odoo_sale_confirm"},
@@ -53,7 +54,7 @@ func TestParse(t *testing.T) {
 		"capabilities.computer_use":           "computer_*",
 		"capabilities.recording":              "skill_from_recording",
 		"channels.telegram.bot_token":         "secret in clear",
-		"budget, capabilities.wiki_visible_to, channels.telegram, heartbeat, model.fallback, model.local": "not used here",
+		"capabilities.wiki_visible_to, channels.telegram, model.local": "not used here",
 	} {
 		if !strings.Contains(notes[key], part) {
 			t.Errorf("note on %s: %q lacks %q", key, notes[key], part)

@@ -25,8 +25,27 @@ type file struct {
 		Icon        string `toml:"icon"`
 	} `toml:"agent"`
 	Model struct {
-		Preferred string `toml:"preferred"`
+		Preferred string  `toml:"preferred"`
+		Fallback  *string `toml:"fallback"`
+		APIMode   *string `toml:"api_mode"`
 	} `toml:"model"`
+	Budget struct {
+		MonthlyLimitCents *int64 `toml:"monthly_limit_cents"`
+	} `toml:"budget"`
+	Container struct {
+		MaxConcurrent *int64 `toml:"max_concurrent"`
+	} `toml:"container"`
+	Heartbeat struct {
+		Enabled *bool   `toml:"enabled"`
+		Cron    *string `toml:"cron"`
+	} `toml:"heartbeat"`
+	Permissions struct {
+		CanCreateAgents   *bool `toml:"can_create_agents"`
+		CanSendCrossAgent *bool `toml:"can_send_cross_agent"`
+		CanScheduleTasks  *bool `toml:"can_schedule_tasks"`
+		CanModifyOwnSoul  *bool `toml:"can_modify_own_soul"`
+	} `toml:"permissions"`
+	Evolution    map[string]any `toml:"evolution"`
 	Capabilities struct {
 		AllowedTools           []string      `toml:"allowed_tools"`
 		DeniedTools            []string      `toml:"denied_tools"`

@@ -32,6 +32,7 @@ func (p *parser) capabilities() {
 	}
 	out.Denied = p.list("denied_tools", in.DeniedTools, limiting)
 	p.closed()
+	p.forbidden()
 	out.ApprovalRequired = p.list("approval_required_tools", in.ApprovalRequiredTools, limiting)
 	p.mustAsk("irreversible_tools", in.IrreversibleTools, "each call was judged by its effects")
 	p.mustAsk("maybe_irreversible_tools", in.MaybeIrreversibleTools, "a model judged each call")
@@ -56,6 +57,28 @@ func (p *parser) closed() {
 		}
 		p.agent.Denied = union(p.agent.Denied, flag.tools)
 		p.note("capabilities."+flag.key, 0, "is not true, so denied_tools got %s", strings.Join(flag.tools, ", "))
+	}
+}
+
+// forbidden denies what a permission of the predecessor says no to. There most
+// of these flags were written and shown, and nothing looked at them.
+func (p *parser) forbidden() {
+	in := p.file.Permissions
+	for _, flag := range []struct {
+		key   string
+		given *bool
+		tools []string
+	}{
+		{"can_create_agents", in.CanCreateAgents, []string{"create_agent"}},
+		{"can_send_cross_agent", in.CanSendCrossAgent, []string{"send_to_agent", "spawn_agent", "spawn_ephemeral"}},
+		{"can_schedule_tasks", in.CanScheduleTasks, []string{"schedule_task"}},
+		{"can_modify_own_soul", in.CanModifyOwnSoul, []string{"agent_update_soul"}},
+	} {
+		if flag.given == nil || *flag.given {
+			continue
+		}
+		p.agent.Denied = union(p.agent.Denied, flag.tools)
+		p.note("permissions."+flag.key, 0, "is false, so denied_tools got %s", strings.Join(flag.tools, ", "))
 	}
 }
 

@@ -29,14 +29,15 @@ var (
 // stored is an agent's row, all of it.
 type stored struct {
 	agentRow
-	Source string
-	Policy string // the argument rules, as a JSON list
+	Source    string
+	Policy    string // the argument rules, as a JSON list
+	Evolution string // what evolution_toggle has set, as a JSON object
 }
 
 // blank is a new agent with what is usual.
 func blank() stored {
 	return stored{agentRow: agentRow{State: "active", Approver: string(policy.ByOperator),
-		ApprovalMinutes: defaultApprovalMinutes, GrantMinutes: defaultGrantMinutes, Limits: map[string]standing.Limit{}}, Policy: "[]"}
+		ApprovalMinutes: defaultApprovalMinutes, GrantMinutes: defaultGrantMinutes, Limits: map[string]standing.Limit{}}, Policy: "[]", Evolution: "{}"}
 }
 
 // Of an agent that says nothing else.
@@ -198,25 +199,4 @@ func (s *session) agentShow(ctx context.Context, who caller.Caller, a agentArgs)
 		return agentShown{}, err
 	}
 	return agentShown{agentRow: row.agentRow, Rules: sentences(rules), Imported: row.Source != "", Stops: stops.Stops, Keys: keys}, nil
-}
-
-type exportResult struct {
-	AgentID string `json:"agent_id"`
-	Source  string `json:"source"`
-	Note    string `json:"note,omitzero"`
-}
-
-func (s *session) agentExport(ctx context.Context, _ caller.Caller, a agentArgs) (exportResult, error) {
-	row, err := s.read(ctx, a.AgentID)
-	if err != nil {
-		return exportResult{}, err
-	}
-	if row.Source == "" {
-		return exportResult{}, fault.New(fault.NotFound, "agent %s was not imported from a file; agent show has what is known of it", a.AgentID)
-	}
-	r := exportResult{AgentID: row.AgentID, Source: row.Source}
-	if row.UpdatedAt.After(row.CreatedAt) {
-		r.Note = "this is the text as last imported; changes made since are in agent show"
-	}
-	return r, nil
 }

@@ -1,5 +1,5 @@
 // Package operator holds the commands of the person who runs an installation:
-// agents with their lists, rules and limits, keys, approvals and grants, what
+// agents with their lists, rules, limits and personas, people, keys, approvals and grants, what
 // agents remember, the emergency stop, the audit trail, OAuth subjects, migrations and upkeep. The command line runs them on the local database and the admin
 // function on the deployed one; there is one implementation for both.
 //
@@ -78,9 +78,10 @@ func (s *session) commands() tool.Category {
 
 		tool.Write("agent_create", "Make an agent. It may call nothing until a tool is allowed.", s.agentCreate),
 		tool.Write("agent_import", "Make an agent from a DuDuClaw agent.toml, and say what was changed.", s.agentImport, tool.Secret("source")),
-		tool.Read("agent_export", "Give back the agent.toml that an agent was imported from.", s.agentExport),
+		tool.Read("agent_export", "Give the agent.toml of an agent, as it was imported where nothing changed, or its SOUL.md.", s.agentExport),
 		tool.Read("agent_list", "List the agents.", s.agentList),
 		tool.Read("agent_show", "Show one agent with its lists and stops.", s.agentShow),
+		tool.Read("agent_status", "Tell how the agents are doing: calls, errors, queue, cost.", s.agentStatus),
 		tool.Write("agent_set", "Change who an agent is: name, role, superior, state.", s.agentSet, tool.Idempotent),
 		tool.Destroy("agent_archive", "Put an agent away, and say what becomes of its keys, approvals and reports.", s.agentArchive),
 		tool.Write("agent_restore", "Bring an archived agent back.", s.agentRestore),
@@ -115,7 +116,7 @@ func (s *session) commands() tool.Category {
 		tool.Read("oauth_list", "List the subjects and the agents they act as.", s.oauthList),
 
 		tool.Write("maintain", "Remove what is of no use any more and prepare the coming months.", s.maintain, tool.Idempotent),
-	}, slices.Concat(s.memoryCommands(), s.odooCommands())...)}
+	}, slices.Concat(s.soulCommands(), s.peopleCommands(), s.memoryCommands(), s.odooCommands())...)}
 }
 
 // env is what may stand in a key.

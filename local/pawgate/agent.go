@@ -6,6 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"unicode/utf8"
 
 	"pawgate/internal/agentfile"
 	"pawgate/internal/fault"
@@ -18,13 +22,19 @@ func agentRows() []row {
 			`agent create clerk --display-name "Clerk" --allow "memory_*,list_agents" --deny memory_store`, "--stack prod agent create clerk"}},
 		{name: "agent import", operands: []operand{{word: "FILE", argument: "source", many: true}}, run: importFiles, examples: []string{
 			"agent import clerk/agent.toml", "agent import agents/*/agent.toml", "agent import - --replace < agent.toml"}},
-		{name: "agent export", operands: []operand{anAgent}, run: export, examples: []string{"agent export clerk > agent.toml"}},
+		{name: "agent export", operands: []operand{anAgent}, run: export, examples: []string{"agent export clerk > agent.toml", "agent export clerk --soul > SOUL.md"}},
 		{name: "agent list", examples: []string{"agent list", "agent list --all --json"},
 			view: view{list: "agents", empty: "no agents; pawgate agent create makes one", columns: []column{
 				{"ID", "agent_id"}, {"STATE", "state"}, {"STOPPED", "stopped"}, {"ROLE", "role"}, {"REPORTS TO", "reports_to"},
 				{"ALLOWED", "allowed_tools"}, {"DENIED", "denied_tools"}, {"KEYS", "keys"}, {"LAST USED", "last_used_at"},
 			}}},
 		{name: "agent show", operands: []operand{anAgent}, examples: []string{"agent show clerk"}},
+		{name: "agent status", operands: []operand{maybeAgent}, examples: []string{"agent status", "agent status clerk --json"},
+			view: view{list: "agents", empty: "no agents; pawgate agent create makes one", columns: []column{
+				{"ID", "agent_id"}, {"STATE", "state"}, {"CALLS 24H", "calls_24h"}, {"REFUSED", "refused_24h"}, {"FAILED", "failed_24h"},
+				{"LAST CALL", "last_call_at"}, {"QUEUED", "queued"}, {"RUNNING", "running"}, {"DEAD 24H", "dead_24h"}, {"COST TODAY", "cost_today_micros"},
+				{"UNPRICED", "unpriced_today"}, {"ASKS", "approvals_pending"}, {"LAST ERROR", "last_error"},
+			}}},
 		{name: "agent set", operands: []operand{anAgent}, examples: []string{
 			"agent set clerk --state paused", `agent set clerk --reports-to ""`}},
 		{name: "agent archive", operands: []operand{anAgent}, examples: []string{"agent archive clerk"}},
@@ -53,8 +63,8 @@ func agentRows() []row {
 	}
 }
 
-// file is one agent.toml to import.
-type file struct{ name, source string }
+// file is one agent.toml to import, with the SOUL.md that lies beside it.
+type file struct{ name, source, soul string }
 
 // importFiles imports one file or many. A file whose agent reports to one that
 // is still to come waits for it, so their order does not matter.
@@ -75,7 +85,7 @@ func importFiles(ctx context.Context, a *app, p parsed, r row) error {
 		var missing []error
 		imported = false
 		for _, f := range files {
-			p.args["source"] = f.source
+			p.args["source"], p.args["soul"] = f.source, f.soul
 			result, err := run(ctx, r.name, p.args)
 			switch {
 			case err == nil:
@@ -98,13 +108,39 @@ func importFiles(ctx context.Context, a *app, p parsed, r row) error {
 func readFiles(stdin io.Reader, names []string) ([]file, error) {
 	var files []file
 	for _, name := range names {
-		text, err := readText(stdin, name)
+		text, err := readUTF8(stdin, name)
 		if err != nil {
 			return nil, err
 		}
-		files = append(files, file{name, text})
+		soul, err := beside(name)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, file{name, text, soul})
 	}
 	return files, nil
+}
+
+// beside reads the persona of an agent in a folder of its own, as DuDuClaw lays
+// them out; empty when there is none.
+func beside(name string) (string, error) {
+	if filepath.Base(name) != "agent.toml" {
+		return "", nil
+	}
+	path := filepath.Join(filepath.Dir(name), "SOUL.md")
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	return readUTF8(nil, path)
+}
+
+// readUTF8 refuses what would not come out again as it went in.
+func readUTF8(stdin io.Reader, name string) (string, error) {
+	text, err := readText(stdin, name)
+	if err == nil && !utf8.ValidString(text) {
+		return "", fmt.Errorf("%s is not UTF-8; save it as UTF-8 and import it again", name)
+	}
+	return text, err
 }
 
 func missingSuperior(err error) bool {
@@ -123,6 +159,7 @@ func (a *app) showImport(name string, result json.RawMessage, bare bool) error {
 		Allowed []string         `json:"allowed_tools"`
 		Rules   []string         `json:"rules"`
 		Notes   []agentfile.Note `json:"notes"`
+		Soul    int              `json:"soul_version"`
 	}
 	if err := json.Unmarshal(result, &r); err != nil {
 		return fmt.Errorf("show result: %w", err)
@@ -132,6 +169,9 @@ func (a *app) showImport(name string, result json.RawMessage, bare bool) error {
 		done = "created"
 	}
 	fmt.Fprintf(a.stdout, "%s: agent %s %s, allowed_tools %s\n", printable(name), r.AgentID, done, r.Allowed)
+	if r.Soul > 0 {
+		fmt.Fprintf(a.stdout, "  soul version %d\n", r.Soul)
+	}
 	for _, rule := range r.Rules {
 		fmt.Fprintf(a.stdout, "  rule %s\n", printable(rule))
 	}
@@ -159,13 +199,20 @@ func export(ctx context.Context, a *app, p parsed, r row) error {
 	if err != nil {
 		return err
 	}
-	var out struct{ Source, Note string }
+	var out struct {
+		Source, Soul string
+		Notes        []string
+	}
 	if err := json.Unmarshal(result, &out); err != nil {
 		return fmt.Errorf("show result: %w", err)
 	}
-	if out.Note != "" {
-		fmt.Fprintln(a.stderr, "pawgate:", out.Note)
+	for _, note := range out.Notes {
+		fmt.Fprintln(a.stderr, "pawgate:", printable(note))
 	}
-	_, err = io.WriteString(a.stdout, out.Source)
+	text := out.Source
+	if soul, _ := p.args["soul"].(bool); soul {
+		text = out.Soul
+	}
+	_, err = io.WriteString(a.stdout, text)
 	return err
 }

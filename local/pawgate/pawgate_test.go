@@ -241,8 +241,14 @@ func TestColumns(t *testing.T) {
 	x.ok("oauth", "map", "https://login.example.com", "alice", "bot")
 	x.ok("memory", "share", "boss", "bot", "--tag", "public", "--until", "1d")
 	x.ok("odoo", "connect", "bot", "--url", "https://odoo.example.com", "--database", "prod", "--login", "bot", "--secret", "env://BOT")
+	x.ok("person", "set", "mei", "Mei")
+	x.ok("pairing", "invite", "bot", "line", "U1")
+	x.stdin = "# Bot"
+	x.ok("soul", "set", "bot", "-", "--reason", "begin")
 	if _, err := postgrestest.Pool(t, configFromEnv(t)).Exec(t.Context(), `
-		with used as (update api_keys set last_used_at = now()),
+		with called as (insert into audit (seq, prev, hash, kind, id, at, request_id, door, agent_id, method, tool, decision, outcome, reason)
+		         values (900, '', '', 'outcome', gen_random_uuid(), now(), 'r', 'http', 'bot', 'tools/call', 't', 'allowed', 'fault', 'unavailable')),
+		     used as (update api_keys set last_used_at = now()),
 		     broken as (update audit_heads set seq = seq + 1 where agent_id = 'bot'),
 		     tested as (update odoo_connections set found_at = now(), found_version = '18.0'),
 		     wrote as (insert into odoo_writes values ('w', 'bot', 'r', 'u', 'd', 'bot', 'crm.lead', 'write', '{45}', '[]', '{}', 'done', '', now()))
@@ -251,7 +257,7 @@ func TestColumns(t *testing.T) {
 		       ('ay', 'bot', 'k', 't', '', '', 'pending', null, null, null, now() + interval '1 hour')`); err != nil {
 		t.Fatal(err)
 	}
-	given := map[string]string{"agent limits": "bot", "agent explain": "bot list_agents"}
+	given := map[string]string{"agent limits": "bot", "soul log": "bot", "agent explain": "bot list_agents"}
 	for _, r := range operatorRows() {
 		if r.view.list == "" || r.name == "migrate" { // nothing is left to migrate
 			continue

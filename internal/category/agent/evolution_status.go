@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 
 	"pawgate/internal/caller"
+	"pawgate/internal/roster"
 )
 
 type evolutionArgs struct {
@@ -33,12 +34,12 @@ func (c agent) evolutionStatus(ctx context.Context, who caller.Caller, a evoluti
 		return evolutionResult{}, err
 	}
 	r := evolutionResult{AgentID: t.AgentID, Note: evolutionNote}
-	for _, s := range settings {
-		value, set, err := s.current(t.Evolution)
+	for _, s := range roster.Settings {
+		value, set, err := s.Current(t.Evolution)
 		if err != nil {
 			return evolutionResult{}, err
 		}
-		r.Settings = append(r.Settings, settingShown{Field: s.name, Value: value, Set: set, Allowed: s.allowed()})
+		r.Settings = append(r.Settings, settingShown{Field: s.Name, Value: value, Set: set, Allowed: s.Allowed()})
 	}
 	return r, nil
 }

@@ -46,15 +46,15 @@ func (c agent) evolutionToggle(ctx context.Context, who caller.Caller, a toggleA
 		return toggleResult{AgentID: a.AgentID, Field: a.Field, Before: on, Value: on,
 			Note: "episodes and knowledge are always kept apart here; there is nothing to set"}, err
 	}
-	s, err := findSetting(a.Field)
+	s, err := roster.FindSetting(a.Field)
 	if err != nil {
 		return toggleResult{}, err
 	}
-	if s.operator && !who.Operator() {
-		return toggleResult{}, fault.New(fault.Denied, "only an operator can set %s; ask a person", s.name)
+	if s.Operator && !who.Operator() {
+		return toggleResult{}, fault.New(fault.Denied, "only an operator can set %s; ask a person", s.Name)
 	}
-	r := toggleResult{AgentID: a.AgentID, Field: s.name}
-	if r.Value, err = s.read(a.Value); err != nil {
+	r := toggleResult{AgentID: a.AgentID, Field: s.Name}
+	if r.Value, err = s.Read(a.Value.word()); err != nil {
 		return toggleResult{}, err
 	}
 	err = postgres.InTx(ctx, c.db, func(tx pgx.Tx) error {
@@ -66,14 +66,14 @@ func (c agent) evolutionToggle(ctx context.Context, who caller.Caller, a toggleA
 			return err
 		}
 		var set bool
-		if r.Before, set, err = s.current(t.Evolution); err != nil {
+		if r.Before, set, err = s.Current(t.Evolution); err != nil {
 			return err
 		}
 		if r.Changed = !set || !bytes.Equal(r.Before, r.Value); !r.Changed {
 			return nil
 		}
 		_, err = postgres.Exec(ctx, tx, evolutionToggleSQL, pgx.StrictNamedArgs{
-			"agent": who.Agent, "operator": who.Operator(), "agent_id": a.AgentID, "field": s.name, "value": string(r.Value), "now": c.now(),
+			"agent": who.Agent, "operator": who.Operator(), "agent_id": a.AgentID, "field": s.Name, "value": string(r.Value), "now": c.now(),
 		})
 		if err != nil {
 			return fmt.Errorf("set evolution: %w", err)
