@@ -71,7 +71,8 @@ func (c agent) pairingManage(ctx context.Context, who caller.Caller, a pairingAr
 }
 
 func (c agent) pair(ctx context.Context, who caller.Caller, a pairingArgs, ask people.Ask) (people.Paired, error) {
-	person := who.Operator() || who.HasScope(caller.ScopeApprove)
+	// As with calls, nobody approves what it asks for itself.
+	person := who.Operator() || who.HasScope(caller.ScopeApprove) && who.Agent != ask.AgentID
 	switch a.Action {
 	case "generate":
 		if !person {

@@ -51,6 +51,11 @@ func TestPairingManage_approval_takes_a_person(t *testing.T) {
 	if n := b.number(t, `select count(*) from pairings where state in ('approved', 'invited')`); n != 0 {
 		t.Fatalf("an agent let %d in", n)
 	}
+	itself := approver()
+	itself.Agent = "coder"
+	if got := b.pair(t, itself, `{"action":"approve","channel":"telegram","subject":"12345"}`); got.Pairings[0].State != "asked" {
+		t.Errorf("an agent with the scope approve let somebody in to itself: %+v", got)
+	}
 	done := b.pair(t, approver(), `{"action":"approve","agent_id":"coder","channel":"telegram","subject":"12345"}`)
 	if done.Pairings[0].State != "approved" || done.Pairings[0].ChangedBy != "lead (test)" {
 		t.Errorf("a person's approval: %+v", done)
