@@ -20,6 +20,7 @@ var ownClients = map[string]string{
 	"internal/client/embed":           "the one embedding server that the operator configured; no redirect is followed",
 	"internal/client/hub":             "downloads too large to hold; what the hub redirects to is judged by safehttp.Blocked",
 	"internal/client/llama":           "the one provider that the operator configured; no redirect is followed",
+	"internal/client/sqs":             "signed requests to the region's own AWS endpoint",
 	"internal/client/llama/supervise": "health of the servers that it started on loopback",
 	"local/stdio":                     "the router that the user configured",
 }

@@ -182,6 +182,22 @@ func Dispatch(ctx context.Context, db postgres.DB, sender Sender) (sent int, err
 	}
 }
 
+// tellTimeout bounds how long a caller waits for SQS.
+const tellTimeout = 2 * time.Second
+
+// Teller tells at once of what was queued; nil where there is no queue to tell,
+// because workers look for themselves.
+func Teller(db postgres.DB, sender Sender, configured bool) func(context.Context) {
+	if !configured {
+		return nil
+	}
+	return func(ctx context.Context) {
+		ctx, cancel := context.WithTimeout(ctx, tellTimeout)
+		defer cancel()
+		_, _ = Dispatch(ctx, db, sender) // what SQS was not told of waits for the next tick
+	}
+}
+
 func dispatchBatch(ctx context.Context, db postgres.DB, sender Sender) (sent int, more bool, err error) {
 	err = postgres.InTx(ctx, db, func(tx pgx.Tx) error {
 		rows, err := postgres.All[struct{ ID uuid.UUID }](ctx, tx, sendSQL, pgx.StrictNamedArgs{"most": batchSize})

@@ -1,6 +1,7 @@
 // Package agent holds the tools about agents: who there is and how they are
 // doing, making, changing and archiving them, their personas, and the people
-// they deal with.
+// they deal with; and giving agents work, to be done later from the queue of
+// package work.
 //
 // An agent sees itself and the agents that report to it, directly or through
 // others, and changes those; of itself it changes only how it is called. A
@@ -15,6 +16,10 @@
 // and no key. A budget takes the scope operator. Who may come in by a chat
 // (pairing_manage) is decided by a person.
 //
+// Agents give work to those below and above them, never to themselves. A
+// spawned run may call what both agents may, and an ephemeral agent has all
+// its maker's restrictions.
+//
 // Nothing is deleted: an agent is archived, and an operator can restore it; of
 // a persona every version is kept. The tools never show a key, its hash or
 // its first characters, the arguments of a call, the imported source of an
@@ -27,15 +32,18 @@ import (
 	"fmt"
 	"time"
 
+	"pawgate/internal/client/sqs"
 	"pawgate/internal/licence"
 	"pawgate/internal/postgres"
 	"pawgate/internal/tool"
+	"pawgate/internal/work"
 )
 
 // Config is what the category reads from its environment.
 type Config struct {
 	postgres.Config
 	Licence licence.Config
+	Queue   sqs.Config
 }
 
 // Options are what the category needs besides the database, all optional.
@@ -44,6 +52,9 @@ type Options struct {
 	// with the one that is configured, and keeps agents from being made.
 	Licence      licence.Licence
 	LicenceError error
+	// Tell tells those who do the work that something was queued; nil: they
+	// look for themselves.
+	Tell func(context.Context)
 }
 
 // Open connects to what the tools need.
@@ -54,6 +65,8 @@ func Open(ctx context.Context, cfg Config) (tool.Category, error) {
 	}
 	var o Options
 	o.Licence, o.LicenceError = cfg.Licence.Check(time.Now())
+	queue, told := sqs.New(cfg.Queue)
+	o.Tell = work.Teller(db, queue, told)
 	c := With(db, time.Now, o)
 	c.Close = db.Close
 	return c, nil
@@ -76,6 +89,10 @@ func With(db postgres.DB, now func() time.Time, o Options) tool.Category {
 		tool.Read("evolution_status", "Show how an agent may improve itself.", a.evolutionStatus),
 		tool.Write("pairing_manage", "Let users of a chat reach an agent; a person approves.", a.pairingManage, tool.Secret("code")),
 		tool.Read("identity_resolve", "Find the person behind an account of a channel.", a.identityResolve),
+		tool.Write("send_to_agent", "Tell or ask another agent something; it answers later.", a.sendToAgent),
+		tool.Write("spawn_agent", "Give a report of yours a task; it may use no tool that you may not.", a.spawnAgent, tool.Rate(tool.ClassExecute)),
+		tool.Write("spawn_ephemeral", "Make an agent for one task, with some of your tools.", a.spawnEphemeral, tool.Rate(tool.ClassExecute)),
+		tool.Read("check_responses", "Show what agents answered you, newest first.", a.checkResponses),
 	}}
 }
 

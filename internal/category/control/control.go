@@ -1,6 +1,8 @@
 // Package control holds the tools that hold agents back, and those by which
 // people let them go on: the emergency stop, approvals and grants, the audit
-// trail, choices and feedback.
+// trail, choices and feedback; and what is to happen later: scheduled tasks
+// and reminders. When they are due is computed by package schedule; package
+// tick makes it happen.
 //
 // An emergency stop is a row in Postgres: every door reads it with the next
 // call, and it outlives every process. It covers one agent or all of them.
@@ -28,15 +30,18 @@ import (
 
 	"pawgate/internal/caller"
 	"pawgate/internal/catalog"
+	"pawgate/internal/client/sqs"
 	"pawgate/internal/licence"
 	"pawgate/internal/postgres"
 	"pawgate/internal/tool"
+	"pawgate/internal/work"
 )
 
 // Config is what the category reads from its environment.
 type Config struct {
 	postgres.Config
 	Licence licence.Config
+	Queue   sqs.Config
 }
 
 // Options are what the category needs besides the database, all optional.
@@ -45,6 +50,9 @@ type Options struct {
 	Catalog func() (*catalog.Catalog, error)
 	// Edition is what the licence pays for at a time; nil: community.
 	Edition func(now time.Time) tool.Edition
+	// Tell tells those who do the work that something was queued; nil: they
+	// look for themselves.
+	Tell func(context.Context)
 }
 
 // Open connects to what the tools need.
@@ -57,7 +65,8 @@ func Open(ctx context.Context, cfg Config) (tool.Category, error) {
 	if err != nil {
 		return tool.Category{}, fmt.Errorf("open control: %w", err)
 	}
-	c := With(db, time.Now, Options{Edition: paid.EditionAt})
+	queue, told := sqs.New(cfg.Queue)
+	c := With(db, time.Now, Options{Edition: paid.EditionAt, Tell: work.Teller(db, queue, told)})
 	c.Close = db.Close
 	return c, nil
 }
@@ -86,6 +95,15 @@ func With(db postgres.DB, now func() time.Time, o Options) tool.Category {
 		tool.Read("decision_list", "List the choices you offered that are still open, newest first.", c.decisionList),
 		tool.Write("decision_resolve", "Record the chosen option of a choice.", c.decisionResolve, tool.Idempotent),
 		tool.Write("submit_feedback", "Record what somebody said of an agent's work.", c.submitFeedback),
+		tool.Write("schedule_task", "Have a task done again and again, or once at a time.", c.scheduleTask),
+		tool.Read("list_cron_tasks", "List scheduled tasks with next run and last result.", c.listCronTasks),
+		tool.Write("update_cron_task", "Change a scheduled task.", c.updateCronTask, tool.Idempotent),
+		tool.Destroy("delete_cron_task", "Delete a scheduled task.", c.deleteCronTask),
+		tool.Write("pause_cron_task", "Pause a scheduled task, or resume it.", c.pauseCronTask, tool.Idempotent),
+		tool.Write("run_cron_task", "Run a scheduled task now.", c.runCronTask, tool.Rate(tool.ClassExecute)),
+		tool.Write("create_reminder", "Send a message later, or be asked something later.", c.createReminder),
+		tool.Read("list_reminders", "List reminders.", c.listReminders),
+		tool.Write("cancel_reminder", "Cancel a pending reminder.", c.cancelReminder, tool.Idempotent),
 	}}
 }
 

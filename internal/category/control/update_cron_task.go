@@ -1,0 +1,86 @@
+package control
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+
+	"github.com/jackc/pgx/v5"
+
+	"pawgate/internal/caller"
+	"pawgate/internal/fault"
+	"pawgate/internal/postgres"
+	"pawgate/internal/schedule"
+)
+
+//go:embed update_cron_task.sql
+var updateCronTaskSQL string
+
+type updateCronTaskArgs struct {
+	cronKey
+	Cron     string  `json:"cron,omitempty" doc:"New" maxlen:"200"`
+	Task     *string `json:"task,omitempty" doc:"New" maxlen:"20000"`
+	NewName  *string `json:"new_name,omitempty" doc:"New" maxlen:"100"`
+	Timezone *string `json:"cron_timezone,omitempty" doc:"New" maxlen:"64"`
+}
+
+// Validate checks what needs no database.
+func (a updateCronTaskArgs) Validate() error {
+	if err := a.cronKey.Validate(); err != nil {
+		return err
+	}
+	if a.Cron == "" && a.Task == nil && a.NewName == nil && a.Timezone == nil {
+		return fault.Invalid("cron", "nothing to change; give cron, task, new_name or cron_timezone")
+	}
+	if a.Task != nil {
+		if err := checkText("task", *a.Task); err != nil {
+			return err
+		}
+	}
+	if a.NewName != nil {
+		return checkName("new_name", *a.NewName)
+	}
+	return nil
+}
+
+// updateCronTask changes a schedule. After a change of the expression or the
+// zone the next slot is the first one after now.
+func (c control) updateCronTask(ctx context.Context, who caller.Caller, a updateCronTaskArgs) (cronResult, error) {
+	var result cronResult
+	now := c.now()
+	err := c.onCron(ctx, who, a.cronKey, func(tx pgx.Tx, t cronTask) error {
+		t.Cron = cmp.Or(a.Cron, t.Cron)
+		if a.Timezone != nil {
+			t.Timezone = *a.Timezone
+		}
+		if a.NewName != nil {
+			t.Name = *a.NewName
+		}
+		if a.Task != nil {
+			t.Task = *a.Task
+		}
+		s, err := schedule.Parse(t.Cron, t.Timezone, now)
+		if err != nil {
+			return err
+		}
+		t.Cron = s.Cron
+		if next := s.Next(now); a.Cron != "" || a.Timezone != nil {
+			t.NextSlot = &next
+		}
+		result = resultOf(t, s, now)
+		return c.writeCron(ctx, tx, who, t, "new_name")
+	})
+	return result, err
+}
+
+// writeCron writes back a schedule that findCron has locked.
+func (c control) writeCron(ctx context.Context, tx pgx.Tx, who caller.Caller, t cronTask, nameParameter string) error {
+	_, err := postgres.Exec(ctx, tx, updateCronTaskSQL, pgx.StrictNamedArgs{
+		"id": t.ID, "name": t.Name, "cron": t.Cron, "timezone": t.Timezone, "task": t.Task, "enabled": t.Enabled,
+		"next": t.NextSlot, "scopes": t.Scopes, "now": c.now(),
+	})
+	if err != nil {
+		return taken(err, nameParameter, t.Name)
+	}
+	return nil
+}
