@@ -33,6 +33,7 @@ type agentHealth struct {
 	Queued     int        `json:"queued"`
 	Running    int        `json:"running"`
 	Dead       int        `json:"dead_24h"`
+	NextAt     *time.Time `json:"next_at,omitzero"`  // the next slot of its schedules
 	CostMicros int64      `json:"cost_today_micros"` // since the beginning of the day, UTC
 	Unpriced   int64      `json:"unpriced_today"`    // requests of unknown cost, which the sum leaves out
 	Asks       int        `json:"approvals_pending"`

@@ -38,6 +38,15 @@ type Removal struct {
 	// Work counts the items that waited for it or were under way; they are
 	// cancelled, and whoever asked for them is told so.
 	Work int `json:"work_cancelled"`
+	// Schedules counts its own; their slots pass, recorded as suspended, until
+	// a restore.
+	Schedules int `json:"schedules_suspended"`
+	// Orphaned counts the schedules that it made for others; they are switched
+	// off, and stay so.
+	Orphaned int `json:"schedules_disabled"`
+	// Reminders counts those that wait; what is due meanwhile comes after a
+	// restore.
+	Reminders int `json:"reminders_held"`
 }
 
 // Archive puts an agent away, in one statement: it may call nothing from the

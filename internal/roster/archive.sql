@@ -21,6 +21,11 @@ with put_away as (
     from (select id from work where agent_id = @agent_id and state in ('queued', 'running') for update skip locked) unfinished
     where w.id = unfinished.id
     returning w.id
+), orphaned as (
+    -- Others would work on with the rights of an agent that has none any more.
+    update schedules set enabled = false, updated_at = clock_timestamp(), version = version + 1
+    where created_by = @agent_id and agent_id <> @agent_id and enabled
+    returning id
 )
 select coalesce(p.reports_to, '') as moved_to,
        coalesce((select array_agg(m.id order by m.id) from moved m), '{}') as moved,
@@ -28,5 +33,8 @@ select coalesce(p.reports_to, '') as moved_to,
        (select count(*) from oauth_subjects o where o.agent_id = p.id) as subjects,
        (select count(*) from cancelled) as approvals,
        (select count(*) from revoked where coalesce(covers_until, expires_at) > clock_timestamp()) as grants,
-       (select count(*) from ended) as work
+       (select count(*) from ended) as work,
+       (select count(*) from schedules s where s.agent_id = p.id and s.enabled) as schedules,
+       (select count(*) from orphaned) as orphaned,
+       (select count(*) from reminders r where r.agent_id = p.id and r.state = 'pending') as reminders
 from put_away p

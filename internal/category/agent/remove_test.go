@@ -34,8 +34,11 @@ func TestAgentRemove(t *testing.T) {
 	b.exec(t, `insert into work (id, kind, source, agent_id, from_agent, payload, root_id, state, lease_until, finished_at)
 		select gen_random_uuid(), 'prompt', 'send_to_agent', a, f, '{}', gen_random_uuid(), s, case when s = 'running' then now() end, case when s = 'done' then now() end
 		from (values ('lead', 'ceo', 'queued'), ('lead', 'ceo', 'running'), ('lead', 'ceo', 'done'), ('coder', 'lead', 'queued')) w (a, f, s)`)
+	b.exec(t, `insert into schedules (id, agent_id, created_by, name, cron, timezone, task) values
+		('s1', 'lead', 'ceo', 'a', '', '', ''), ('s2', 'coder', 'lead', 'b', '', '', ''), ('s3', 'coder', 'coder', 'c', '', '', '')`)
+	b.exec(t, `insert into reminders (id, agent_id, due_at, mode, channel, chat_id) values ('r1', 'lead', $1, 'direct', '', '')`, noon)
 	got := tooltest.OK[gone](t, b.cat, tooltest.Who("ceo"), "agent_remove", `{"agent_id":"lead"}`)
-	want := roster.Removal{MovedTo: "ceo", Moved: []string{"coder", "old"}, Keys: 1, Subjects: 1, Approvals: 1, Grants: 1, Work: 2}
+	want := roster.Removal{MovedTo: "ceo", Moved: []string{"coder", "old"}, Keys: 1, Subjects: 1, Approvals: 1, Grants: 1, Work: 2, Schedules: 1, Orphaned: 1, Reminders: 1}
 	if diff := cmp.Diff(want, got.Removal); diff != "" || got.State != "archived" {
 		t.Errorf("%s, removal (-want +got):\n%s", got.State, diff)
 	}
@@ -48,6 +51,9 @@ func TestAgentRemove(t *testing.T) {
 	}
 	if work := b.text(t, `select string_agg(agent_id || ' ' || state, ', ' order by agent_id, state) from work`); work != "coder queued, lead cancelled, lead cancelled, lead done" {
 		t.Errorf("work is %s", work)
+	}
+	if on := b.text(t, `select string_agg(id, ' ' order by id) from schedules where enabled`); on != "s1 s3" {
+		t.Errorf("schedules that are on: %s", on)
 	}
 	if n := b.number(t, `select count(*) from api_keys where agent_id = 'lead'`); n != 3 {
 		t.Errorf("%d keys are left of 3: nothing is deleted", n)

@@ -54,6 +54,7 @@ type statusResult struct {
 	LastCalls        []call    `json:"last_calls"`  // newest first, however old
 	LastErrors       []call    `json:"last_errors"` // newest first, of the last 24 hours
 	Queue            queue     `json:"queue"`
+	Agenda           agenda    `json:"agenda"`
 	CostToday        cost      `json:"cost_today"`
 	CreatedAt        time.Time `json:"created_at"`
 	UpdatedAt        time.Time `json:"updated_at"`
@@ -97,6 +98,13 @@ type queue struct {
 	Oldest  *time.Time `json:"oldest_at,omitzero"` // since when the longest waiting one could have been done
 	Done    int        `json:"done_24h"`
 	Dead    int        `json:"dead_24h"` // given up after the last attempt
+}
+
+// agenda is what comes by itself.
+type agenda struct {
+	Schedules int        `json:"schedules"` // those that are on
+	NextAt    *time.Time `json:"next_at,omitzero"`
+	Reminders int        `json:"reminders"` // those that wait
 }
 
 // cost is what the agent's answers of models and paid calls cost.

@@ -25,7 +25,7 @@ select a.id as agent_id, a.display_name, a.role, a.state,
        a.model, a.icon, a.trigger, coalesce(a.created_by, '') as created_by, a.version,
        a.fallback_model, a.api_mode, a.budget_cents, a.max_concurrent, a.heartbeat_enabled, a.heartbeat_cron,
        soul.shown as soul,
-       key.shown as keys, day.shown as last_day, waiting.shown as queue, today.shown as cost_today,
+       key.shown as keys, day.shown as last_day, waiting.shown as queue, coming.shown as agenda, today.shown as cost_today,
        (select coalesce(jsonb_agg(to_jsonb(c) - 'seq' order by c.seq desc), '[]') from shown_calls c) as last_calls,
        (select coalesce(jsonb_agg(to_jsonb(e) - 'seq' order by e.seq desc), '[]') from shown_errors e) as last_errors,
        a.created_at, a.updated_at
@@ -73,6 +73,12 @@ cross join lateral (
     from work w
     where w.agent_id = a.id and (w.finished_at is null or w.finished_at >= @since::timestamptz)
 ) waiting
+cross join lateral (
+    select jsonb_build_object('schedules', count(*), 'next_at', min(s.next_slot),
+               'reminders', (select count(*) from reminders r where r.agent_id = a.id and r.state = 'pending')) as shown
+    from schedules s
+    where s.agent_id = a.id and s.enabled
+) coming
 cross join lateral (
     select jsonb_build_object(
                'since', @today::timestamptz,

@@ -24,6 +24,7 @@ type agentStatus struct {
 	LastErrors    []callShown    `json:"last_errors"`
 	Queue         map[string]any `json:"queue"`
 	CostToday     map[string]any `json:"cost_today"`
+	Agenda        map[string]any `json:"agenda"`
 }
 
 type stopShown struct {
@@ -72,6 +73,10 @@ func TestAgentStatus(t *testing.T) {
 		used, noon.Add(-25*time.Hour), noon.Add(time.Hour))
 	b.exec(t, `insert into usage (at, agent_id, requests, cost_micros, source, source_id) values
 		($1, 'lead', 2, 1500, 'loop', '1'), ($1, 'lead', 1, null, 'loop', '2'), ($2, 'lead', 1, 7, 'loop', '3'), ($1, 'ceo', 1, 9, 'loop', '4')`, used, noon.Add(-13*time.Hour))
+	b.exec(t, `insert into schedules (id, agent_id, created_by, name, cron, timezone, task, next_slot, enabled) values
+		('s1', 'lead', 'ceo', 'a', '', '', '', $1, true), ('s2', 'lead', 'ceo', 'b', '', '', '', $2, true), ('s3', 'lead', 'ceo', 'c', '', '', '', $3, false)`,
+		noon.Add(2*time.Hour), noon.Add(time.Hour), noon)
+	b.exec(t, `insert into reminders (id, agent_id, due_at, mode, channel, chat_id, state) values ('r1', 'lead', $1, 'direct', '', '', 'pending'), ('r2', 'lead', $1, 'direct', '', '', 'fired')`, noon)
 
 	got := tooltest.OK[agentStatus](t, b.cat, tooltest.Who("ceo"), "agent_status", `{"agent_id":"lead"}`)
 	want := agentStatus{
@@ -89,6 +94,7 @@ func TestAgentStatus(t *testing.T) {
 		},
 		Queue:     map[string]any{"queued": 2., "running": 1., "oldest_at": "2026-12-01T11:00:00Z", "done_24h": 0., "dead_24h": 1.},
 		CostToday: map[string]any{"since": "2026-12-01T00:00:00Z", "micros": 1500., "requests": 3., "unpriced": 1.},
+		Agenda:    map[string]any{"schedules": 2., "next_at": "2026-12-01T13:00:00Z", "reminders": 1.},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("status (-want +got):\n%s", diff)
@@ -110,6 +116,7 @@ func TestAgentStatus_of_a_quiet_agent(t *testing.T) {
 		LastCalls: []callShown{}, LastErrors: []callShown{},
 		Queue:     map[string]any{"queued": 0., "running": 0., "done_24h": 0., "dead_24h": 0.},
 		CostToday: map[string]any{"since": "2026-12-01T00:00:00Z", "micros": 0., "requests": 0., "unpriced": 0.},
+		Agenda:    map[string]any{"schedules": 0., "reminders": 0.},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("status (-want +got):\n%s", diff)
