@@ -33,9 +33,10 @@ type agentHealth struct {
 	Queued     int        `json:"queued"`
 	Running    int        `json:"running"`
 	Dead       int        `json:"dead_24h"`
-	NextAt     *time.Time `json:"next_at,omitzero"`  // the next slot of its schedules
-	CostMicros int64      `json:"cost_today_micros"` // since the beginning of the day, UTC
-	Unpriced   int64      `json:"unpriced_today"`    // requests of unknown cost, which the sum leaves out
+	NextAt     *time.Time `json:"next_at,omitzero"`     // the next slot of its schedules
+	CostMicros *int64     `json:"cost_today_micro_usd"` // since the beginning of the day, UTC; null: of no request known
+	Unpriced   int64      `json:"unpriced_today"`       // requests of unknown cost, which the sum leaves out
+	CostToday  string     `json:"cost_today" db:"-"`    // the two in words
 	Asks       int        `json:"approvals_pending"`
 }
 
@@ -57,5 +58,19 @@ func (s *session) agentStatus(ctx context.Context, _ caller.Caller, a agentStatu
 	if err != nil {
 		return agentStatusResult{}, fmt.Errorf("read status of agents: %w", err)
 	}
+	for i := range agents {
+		agents[i].CostToday = agents[i].cost()
+	}
 	return agentStatusResult{agents}, nil
+}
+
+// cost says what the day cost, and what of it nobody knows.
+func (h agentHealth) cost() string {
+	switch {
+	case h.CostMicros == nil:
+		return "unknown"
+	case h.Unpriced > 0:
+		return fmt.Sprintf("$%.4f and %d unknown", float64(*h.CostMicros)/1e6, h.Unpriced)
+	}
+	return fmt.Sprintf("$%.4f", float64(*h.CostMicros)/1e6)
 }

@@ -28,7 +28,7 @@ select a.id as agent_id,
        coalesce(a.reports_to, '') as reports_to,
        coalesce(c.calls, 0) as calls, coalesce(c.refused, 0) as refused, coalesce(c.failed, 0) as failed, c.last_call_at, coalesce(c.last_error, '') as last_error,
        coalesce(w.queued, 0) as queued, coalesce(w.running, 0) as running, coalesce(w.dead, 0) as dead,
-       coalesce(m.micros, 0) as cost_micros, coalesce(m.unpriced, 0) as unpriced, coalesce(k.n, 0) as asks,
+       case when m.agent_id is null then 0 else m.micros end as cost_micros, coalesce(m.unpriced, 0) as unpriced, coalesce(k.n, 0) as asks,
        (select min(s.next_slot) from schedules s where s.agent_id = a.id and s.enabled) as next_at
 from agents a
 left join calls c on c.agent_id = a.id

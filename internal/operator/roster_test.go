@@ -207,19 +207,22 @@ func TestAgentStatus(t *testing.T) {
 		Failed    int    `json:"failed_24h"`
 		LastError string `json:"last_error"`
 		Queued    int
-		Cost      int `json:"cost_today_micros"`
-		Unpriced  int `json:"unpriced_today"`
+		Cost      string `json:"cost_today"`
 	}
 	type status struct{ Agents []health }
 	want := status{[]health{
-		{AgentID: "busy", State: "active", Calls: 3, Refused: 1, Failed: 1, LastError: "odoo_search: invalid", Queued: 1, Cost: 1500, Unpriced: 1},
-		{AgentID: "quiet", State: "stopped"},
+		{AgentID: "busy", State: "active", Calls: 3, Refused: 1, Failed: 1, LastError: "odoo_search: invalid", Queued: 1, Cost: "$0.0015 and 1 unknown"},
+		{AgentID: "quiet", State: "stopped", Cost: "$0.0000"},
 	}}
 	if diff := cmp.Diff(want, ok[status](b, "agent status", `{}`)); diff != "" {
 		t.Errorf("status (-want +got):\n%s", diff)
 	}
 	if got := ok[status](b, "agent status", `{"agent_id":"gone"}`); len(got.Agents) != 1 || got.Agents[0].State != "archived" {
 		t.Errorf("of an archived one: %+v", got)
+	}
+	b.exec(`update usage set cost_micros = null`)
+	if got := ok[status](b, "agent status", `{"agent_id":"busy"}`); got.Agents[0].Cost != "unknown" {
+		t.Errorf("what nobody knows: %+v", got)
 	}
 	b.fails("agent status", `{"agent_id":"nobody"}`, "not_found")
 }

@@ -32,8 +32,8 @@ func agentRows() []row {
 		{name: "agent status", operands: []operand{maybeAgent}, examples: []string{"agent status", "agent status clerk --json"},
 			view: view{list: "agents", empty: "no agents; pawgate agent create makes one", columns: []column{
 				{"ID", "agent_id"}, {"STATE", "state"}, {"CALLS 24H", "calls_24h"}, {"REFUSED", "refused_24h"}, {"FAILED", "failed_24h"},
-				{"LAST CALL", "last_call_at"}, {"QUEUED", "queued"}, {"RUNNING", "running"}, {"DEAD 24H", "dead_24h"}, {"NEXT", "next_at"}, {"COST TODAY", "cost_today_micros"},
-				{"UNPRICED", "unpriced_today"}, {"ASKS", "approvals_pending"}, {"LAST ERROR", "last_error"},
+				{"LAST CALL", "last_call_at"}, {"QUEUED", "queued"}, {"RUNNING", "running"}, {"DEAD 24H", "dead_24h"}, {"NEXT", "next_at"}, {"COST TODAY", "cost_today"},
+				{"ASKS", "approvals_pending"}, {"LAST ERROR", "last_error"},
 			}}},
 		{name: "agent set", operands: []operand{anAgent}, examples: []string{
 			"agent set clerk --state paused", `agent set clerk --reports-to ""`}},

@@ -109,10 +109,10 @@ type agenda struct {
 
 // cost is what the agent's answers of models and paid calls cost.
 type cost struct {
-	Since    time.Time `json:"since"` // the beginning of the day, UTC
-	Micros   int64     `json:"micros"`
-	Requests int64     `json:"requests"`
-	Unpriced int64     `json:"unpriced"` // requests of unknown cost, which micros leaves out
+	Since        time.Time `json:"since"`          // the beginning of the day, UTC
+	CostMicroUSD *int64    `json:"cost_micro_usd"` // null: there were requests, and the cost of none is known
+	Requests     int64     `json:"requests"`
+	Unpriced     int64     `json:"unpriced"` // requests of unknown cost, which the sum leaves out
 }
 
 type call struct {

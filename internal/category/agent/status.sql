@@ -82,7 +82,7 @@ cross join lateral (
 cross join lateral (
     select jsonb_build_object(
                'since', @today::timestamptz,
-               'micros', coalesce(sum(u.cost_micros), 0),
+               'cost_micro_usd', case when count(*) = 0 then 0 else sum(u.cost_micros) end,
                'requests', coalesce(sum(u.requests), 0),
                'unpriced', coalesce(sum(u.requests) filter (where u.cost_micros is null), 0)) as shown
     from usage u

@@ -93,7 +93,7 @@ func TestAgentStatus(t *testing.T) {
 			{At: noon.Add(-time.Hour), Tool: "memory_store", Decision: "allowed", Outcome: "fault", Reason: "unavailable", DurationMS: 0.02},
 		},
 		Queue:     map[string]any{"queued": 2., "running": 1., "oldest_at": "2026-12-01T11:00:00Z", "done_24h": 0., "dead_24h": 1.},
-		CostToday: map[string]any{"since": "2026-12-01T00:00:00Z", "micros": 1500., "requests": 3., "unpriced": 1.},
+		CostToday: map[string]any{"since": "2026-12-01T00:00:00Z", "cost_micro_usd": 1500., "requests": 3., "unpriced": 1.},
 		Agenda:    map[string]any{"schedules": 2., "next_at": "2026-12-01T13:00:00Z", "reminders": 1.},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -115,7 +115,7 @@ func TestAgentStatus_of_a_quiet_agent(t *testing.T) {
 		LastDay:   map[string]int{"calls": 0, "refused": 0, "failed": 0},
 		LastCalls: []callShown{}, LastErrors: []callShown{},
 		Queue:     map[string]any{"queued": 0., "running": 0., "done_24h": 0., "dead_24h": 0.},
-		CostToday: map[string]any{"since": "2026-12-01T00:00:00Z", "micros": 0., "requests": 0., "unpriced": 0.},
+		CostToday: map[string]any{"since": "2026-12-01T00:00:00Z", "cost_micro_usd": 0., "requests": 0., "unpriced": 0.},
 		Agenda:    map[string]any{"schedules": 0., "reminders": 0.},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
