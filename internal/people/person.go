@@ -4,7 +4,6 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -37,8 +36,8 @@ type Person struct {
 	UpdatedAt   time.Time `json:"updated_at"`
 }
 
-// word is what a role or a project may be called.
-var word = regexp.MustCompile(`^[\p{L}\p{N}][\p{L}\p{N} ._/-]{0,63}$`)
+// maxWord is the longest name of a role or a project, in code points.
+const maxWord = 64
 
 // check refuses a person that could not be found or told from others, and puts
 // the accounts in the form in which they are stored.
@@ -53,7 +52,7 @@ func (p *Person) check() error {
 		parameter string
 		words     []string
 	}{{"roles", p.Roles}, {"project_ids", p.ProjectIDs}} {
-		if i := slices.IndexFunc(l.words, func(w string) bool { return !word.MatchString(w) }); i >= 0 {
+		if i := slices.IndexFunc(l.words, func(w string) bool { return !plain(w, maxWord, " ._/-") || strings.TrimSpace(w) != w }); i >= 0 {
 			return fault.Invalid(l.parameter, "%s: %q is not a word of at most 64 letters and digits", l.parameter, l.words[i])
 		}
 	}
