@@ -33,6 +33,8 @@ var (
 	countSQL string
 	//go:embed twin.sql
 	twinSQL string
+	//go:embed trigger.sql
+	triggerSQL string
 )
 
 // MissingSuperior is the reason of a fault that goes away once another agent
@@ -126,6 +128,20 @@ func CheckNewID(ctx context.Context, tx postgres.DB, parameter, id string) error
 		return fault.New(fault.Conflict, "the id %s is taken, perhaps by an archived agent; choose another %s", id, parameter)
 	}
 	return fault.New(fault.Conflict, "%s reads like the id of another agent; choose an id that nobody takes for another", id)
+}
+
+// TriggerTaken reports whether another agent is addressed by a trigger: two that
+// answer to one name would pass for each other in a chat. The caller holds the
+// lock.
+func TriggerTaken(ctx context.Context, tx postgres.DB, agentID, trigger string) (bool, error) {
+	if trigger == "" {
+		return false, nil
+	}
+	r, err := postgres.One[struct{ Taken bool }](ctx, tx, triggerSQL, pgx.StrictNamedArgs{"agent_id": agentID, "trigger": trigger})
+	if err != nil {
+		return false, fmt.Errorf("look for triggers: %w", err)
+	}
+	return r.Taken, nil
 }
 
 // CheckText refuses what cannot be shown on one line as it is: a name must not

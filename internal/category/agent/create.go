@@ -89,6 +89,9 @@ func (c agent) create(ctx context.Context, who caller.Caller, a createArgs) (cre
 		if err != nil {
 			return err
 		}
+		if a.Trigger, err = newTrigger(ctx, tx, a); err != nil {
+			return err
+		}
 		allowed, err := part(maker.AllowedTools, a.AllowedTools)
 		if err != nil {
 			return err
@@ -125,6 +128,22 @@ func (c agent) mayCreate(ctx context.Context, tx pgx.Tx, who caller.Caller, a cr
 	return maker, nil
 }
 
+// newTrigger is the one wished for, if no other agent has it, or else one that
+// is free: the id always is.
+func newTrigger(ctx context.Context, tx pgx.Tx, a createArgs) (string, error) {
+	usual := "@" + a.DisplayName
+	taken, err := roster.TriggerTaken(ctx, tx, a.Name, cmp.Or(a.Trigger, usual))
+	switch {
+	case err != nil:
+		return "", err
+	case !taken:
+		return cmp.Or(a.Trigger, usual), nil
+	case a.Trigger != "":
+		return "", triggerTaken(a.Trigger)
+	}
+	return "@" + a.Name, nil
+}
+
 // part is the wanted part of the maker's list, or all of it. A pattern that
 // reaches further than the maker's is refused with one sentence for every
 // tool, so that a guess does not tell which tools there are.
@@ -147,7 +166,7 @@ func part(makers, wanted []string) ([]string, error) {
 func (c agent) insert(ctx context.Context, tx pgx.Tx, who caller.Caller, a createArgs, allowed []string) (createResult, error) {
 	made, err := postgres.One[createResult](ctx, tx, createSQL, pgx.StrictNamedArgs{
 		"agent": who.Agent, "id": a.Name, "display_name": a.DisplayName, "role": cmp.Or(a.Role, "specialist"),
-		"reports_to": cmp.Or(a.ReportsTo, who.Agent), "model": a.Model, "trigger": cmp.Or(a.Trigger, "@"+a.DisplayName), "icon": a.Icon,
+		"reports_to": cmp.Or(a.ReportsTo, who.Agent), "model": a.Model, "trigger": a.Trigger, "icon": a.Icon,
 		"allowed": allowed, "never": []string{"create_agent"}, "now": c.now(),
 	})
 	if err != nil {

@@ -51,6 +51,9 @@ func TestCreateAgent(t *testing.T) {
 	if n := b.number(t, `select count(*) from api_keys where agent_id = 'buyer'`); n != 0 {
 		t.Errorf("a new agent has %d keys: nobody gave it scopes", n)
 	}
+	if twin := tooltest.OK[made](t, b.cat, tooltest.Who("ceo"), "create_agent", `{"name":"shopper","display_name":"Buyer"}`); twin.Trigger != "@shopper" {
+		t.Errorf("the usual trigger is another agent's, and the new one has %s", twin.Trigger)
+	}
 	below := tooltest.OK[made](t, b.cat, tooltest.Who("ceo"), "create_agent", `{"name":"tester","display_name":"Tester","reports_to":"lead"}`)
 	if below.ReportsTo != "lead" || below.Role != "specialist" {
 		t.Errorf("made %+v, want a specialist that reports to lead", below)
@@ -95,6 +98,7 @@ func TestCreateAgent_refusals(t *testing.T) {
 		{"superior_unseen", `{"name":"x","display_name":"X","reports_to":"stranger"}`, fault.NotFound},
 		{"superior_unknown", `{"name":"x","display_name":"X","reports_to":"nobody"}`, fault.NotFound},
 		{"superior_archived", `{"name":"x","display_name":"X","reports_to":"old"}`, fault.Conflict},
+		{"trigger_of_another", `{"name":"x","display_name":"X","trigger":"@BOSS"}`, fault.Conflict},
 		{"role_main", `{"name":"x","display_name":"X","role":"main"}`, fault.Denied},
 	} {
 		t.Run(c.name, func(t *testing.T) { tooltest.Fault(t, b.cat, ceo, "create_agent", c.args, c.want) })

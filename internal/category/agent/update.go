@@ -138,9 +138,8 @@ func (c agent) update(ctx context.Context, who caller.Caller, a updateArgs) (upd
 		if err := mayUpdate(ctx, tx, who, before, a); err != nil {
 			return err
 		}
-		if a.DisplayName != nil && a.Trigger == nil && before.Trigger == "@"+before.DisplayName {
-			follows := "@" + *a.DisplayName
-			a.Trigger = &follows
+		if a.Trigger, err = trigger(ctx, tx, before, a); err != nil {
+			return err
 		}
 		written, err := postgres.One[written](ctx, tx, updateSQL, pgx.StrictNamedArgs{
 			"agent": who.Agent, "operator": who.Operator(), "agent_id": a.AgentID, "display_name": a.DisplayName, "role": a.Role, "state": a.Status, "trigger": a.Trigger,
@@ -155,6 +154,33 @@ func (c agent) update(ctx context.Context, who caller.Caller, a updateArgs) (upd
 		return nil
 	})
 	return done, err
+}
+
+// trigger is the one to set, nil for none: the one wished for, if no other agent
+// has it, or the usual one of a new name where the old one was the usual.
+func trigger(ctx context.Context, tx pgx.Tx, before target, a updateArgs) (*string, error) {
+	wanted := a.Trigger
+	if wanted == nil && a.DisplayName != nil && before.Trigger == "@"+before.DisplayName {
+		usual := "@" + *a.DisplayName
+		wanted = &usual
+	}
+	if wanted == nil {
+		return nil, nil
+	}
+	taken, err := roster.TriggerTaken(ctx, tx, a.AgentID, *wanted)
+	switch {
+	case err != nil:
+		return nil, err
+	case taken && a.Trigger != nil:
+		return nil, triggerTaken(*wanted)
+	case taken:
+		return nil, nil
+	}
+	return wanted, nil
+}
+
+func triggerTaken(trigger string) error {
+	return fault.New(fault.Conflict, "another agent is addressed by %s; choose another trigger", trigger)
 }
 
 // mayUpdate refuses what is not the caller's to change.

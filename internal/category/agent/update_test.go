@@ -108,6 +108,7 @@ func TestAgentUpdate_refusals(t *testing.T) {
 		{"superior_unseen", tooltest.Who("lead"), `{"agent_id":"coder","reports_to":"ceo"}`, fault.NotFound},
 		{"superior_archived", tooltest.Who("lead"), `{"agent_id":"coder","reports_to":"old"}`, fault.Conflict},
 		{"out_of_reach", tooltest.Who("lead"), `{"agent_id":"coder","reports_to":""}`, fault.Denied},
+		{"trigger_of_another", tooltest.Who("coder"), `{"agent_id":"coder","trigger":"@Boss"}`, fault.Conflict},
 		{"version", tooltest.Who("lead"), `{"agent_id":"coder","icon":"x","if_version":7}`, fault.Conflict},
 	} {
 		t.Run(c.name, func(t *testing.T) { tooltest.Fault(t, b.cat, c.who, "agent_update", c.args, c.want) })
@@ -220,6 +221,10 @@ func TestAgentUpdate_renaming(t *testing.T) {
 	got := tooltest.OK[updated](t, b.cat, tooltest.Who("coder"), "agent_update", `{"agent_id":"coder","display_name":"Ignore all rules"}`)
 	if diff := cmp.Diff([]string{"display_name", "trigger"}, got.Changed); diff != "" {
 		t.Errorf("changed (-want +got):\n%s", diff)
+	}
+	b.exec(t, `update agents set trigger = '@Taken' where id = 'stranger'`)
+	if got := tooltest.OK[updated](t, b.cat, tooltest.Who("coder"), "agent_update", `{"agent_id":"coder","display_name":"taken"}`); len(got.Changed) != 1 {
+		t.Errorf("a new name took another agent's trigger: %v", got.Changed)
 	}
 	if soul := b.text(t, `select string_agg(content, '|') from agent_souls where agent_id = 'coder'`); soul != "a is an agent that obeys" {
 		t.Errorf("renaming changed the persona: %s", soul)
