@@ -232,3 +232,60 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// The predecessor wrote and showed its permissions, and most of them held
+// nobody back.
+func TestParse_permissions(t *testing.T) {
+	t.Parallel()
+	const open = "[capabilities]\ncomputer_use = true\nos_native = true\nrecording = true\ndenied_tools = ['x_y']\n"
+	for _, c := range []struct {
+		permissions string
+		denied      []string
+	}{
+		{"", []string{"x_y"}},
+		{"can_create_agents = true\ncan_schedule_tasks = true", []string{"x_y"}},
+		{"can_create_agents = false", []string{"x_y", "create_agent"}},
+		{"can_send_cross_agent = false", []string{"x_y", "send_to_agent", "spawn_agent", "spawn_ephemeral"}},
+		{"can_schedule_tasks = false\ncan_modify_own_soul = false", []string{"x_y", "schedule_task", "agent_update_soul"}},
+	} {
+		got, err := agentfile.Parse("[agent]\nname = 'a'\n[permissions]\n" + c.permissions + "\n" + open)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(c.denied, got.Denied); diff != "" {
+			t.Errorf("%q: denied (-want +got):\n%s", c.permissions, diff)
+		}
+		if (len(got.Denied) > 1) != hasNote(got.Notes, "is false, so denied_tools got") {
+			t.Errorf("%q: notes %+v", c.permissions, got.Notes)
+		}
+	}
+}
+
+// What could not be set here is left out, told, and kept in the text.
+func TestParse_settings(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		settings, noted string
+		set             bool
+	}{
+		{"[model]\napi_mode = 'cli'\n", "", true},
+		{"[model]\napi_mode = 'telepathy'\n", "is none of cli, direct, auto", false},
+		{"[budget]\nmonthly_limit_cents = 0\n", "", true},
+		{"[budget]\nmonthly_limit_cents = -1\n", "is less than nothing", false},
+		{"[container]\nmax_concurrent = 3\n", "", true},
+		{"[container]\nmax_concurrent = 4294967297\n", "is not between 1 and 100", false},
+		{"[heartbeat]\ncron = '0 9 * * 2-6'\n", "it is 0 9 * * 1-5 here", true},
+		{"[heartbeat]\ncron = \"a\\nb\"\n", "is not one line", false},
+		{"[model]\nfallback = \"a\\u200bb\"\n", "is not one line", false},
+	} {
+		text := "[agent]\nname = 'a'\n" + c.settings
+		got, err := agentfile.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		set := got.APIMode != nil || got.BudgetCents != nil || got.MaxConcurrent != nil || got.HeartbeatCron != nil || got.FallbackModel != nil
+		if set != c.set || !hasNote(got.Notes, c.noted) || got.Source != text {
+			t.Errorf("%q: set %v, notes %+v", c.settings, set, got.Notes)
+		}
+	}
+}
