@@ -4,15 +4,11 @@ import (
 	"slices"
 	"testing"
 
-	"pawgate/internal/postgres/postgrestest"
 	"pawgate/internal/tool/tooltest"
 )
 
 func TestAlias(t *testing.T) {
-	t.Parallel()
-	db := postgrestest.New(t)
-	addAgent(t, db, "a", "b")
-	c, who := open(db), tooltest.Who("a")
+	_, c, who := begin(t, "a", "b")
 	type added struct {
 		Canonical, Alias string
 		Names            int

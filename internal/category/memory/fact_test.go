@@ -168,10 +168,7 @@ func TestFactAtOnce(t *testing.T) {
 }
 
 func TestFactRefuses(t *testing.T) {
-	t.Parallel()
-	db := postgrestest.New(t)
-	addAgent(t, db, "a")
-	c, who := open(db), tooltest.Who("a")
+	_, c, who := begin(t, "a")
 	for name, tc := range map[string]struct{ args, parameter string }{
 		"half a fact":            {`{"content":"x y z","subject":"x"}`, "subject"},
 		"an interval of nothing": {`{"content":"x y z","valid_from":"2020-01-01"}`, "subject"},
@@ -185,10 +182,7 @@ func TestFactRefuses(t *testing.T) {
 }
 
 func TestFactIsolation(t *testing.T) {
-	t.Parallel()
-	db := postgrestest.New(t)
-	addAgent(t, db, "a", "b")
-	c := open(db)
+	_, c, _ := begin(t, "a", "b")
 	storeFact(t, c, "user", "secret", fact{object: "marker-41"})
 	for _, call := range []struct{ name, args string }{
 		{"memory_get_history", `{"subject":"user","predicate":"secret"}`},

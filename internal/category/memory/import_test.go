@@ -35,10 +35,7 @@ func importText(t testing.TB, db postgres.DB, agent, text string, dry bool) memo
 }
 
 func TestExportImport(t *testing.T) {
-	t.Parallel()
-	db := postgrestest.New(t)
-	addAgent(t, db, "a", "b", "c")
-	c, who := open(db), tooltest.Who("a")
+	db, c, who := begin(t, "a", "b", "c")
 	first := store(t, c, "a", "The team moved the launch to Friday in Osaka", "work")
 	store(t, c, "a", "In Osaka the team moved the launch to Friday")
 	tooltest.OK[stored](t, c, who, "memory_store", map[string]any{"content": "so pack on Thursday", "derived_from": []string{first}, "importance": 7})
@@ -140,10 +137,7 @@ func TestImportSkips(t *testing.T) {
 }
 
 func TestImportDuDuClaw(t *testing.T) {
-	t.Parallel()
-	db := postgrestest.New(t)
-	addAgent(t, db, "a")
-	c := open(db)
+	db, c, _ := begin(t, "a")
 	run := func(owner string, dry bool) memory.Imported {
 		t.Helper()
 		var lines strings.Builder

@@ -9,15 +9,11 @@ import (
 	"unicode/utf8"
 
 	"pawgate/internal/category/memory"
-	"pawgate/internal/postgres/postgrestest"
 	"pawgate/internal/tool/tooltest"
 )
 
 func TestSearchByLayer(t *testing.T) {
-	t.Parallel()
-	db := postgrestest.New(t)
-	addAgent(t, db, "a")
-	c, who := open(db), tooltest.Who("a")
+	_, c, who := begin(t, "a")
 	store(t, c, "a", "deployed the service at noon")
 	store(t, c, "a", "always deploy the service from main")
 	store(t, c, "a", "how to deploy the service: run make deploy")
@@ -33,10 +29,7 @@ func TestSearchByLayer(t *testing.T) {
 }
 
 func TestSuccessfulConversations(t *testing.T) {
-	t.Parallel()
-	db := postgrestest.New(t)
-	addAgent(t, db, "a")
-	c, who := open(db), tooltest.Who("a")
+	_, c, who := begin(t, "a")
 	store(t, c, "a", "billing migration failed with an error")
 	store(t, c, "a", "the fix of the billing migration failed again, not solved")
 	store(t, c, "a", "billing migration solved by adding an index")
@@ -58,10 +51,7 @@ func TestSuccessfulConversations(t *testing.T) {
 }
 
 func TestEpisodicPressure(t *testing.T) {
-	t.Parallel()
-	db := postgrestest.New(t)
-	addAgent(t, db, "a", "b")
-	c, who := open(db), tooltest.Who("a")
+	db, c, who := begin(t, "a", "b")
 	type pressure struct {
 		Pressure float64
 		Episodes int
@@ -88,10 +78,7 @@ func TestEpisodicPressure(t *testing.T) {
 }
 
 func TestImprove(t *testing.T) {
-	t.Parallel()
-	db := postgrestest.New(t)
-	addAgent(t, db, "a")
-	c, who := open(db), tooltest.Who("a")
+	_, c, who := begin(t, "a")
 	store(t, c, "a", "deploy one "+strings.Repeat("很", 500), "ci")
 	store(t, c, "a", "deploy two was slow", "ci", "speed")
 	store(t, c, "a", "deploy three")
@@ -119,10 +106,7 @@ func TestImprove(t *testing.T) {
 }
 
 func TestLogMood(t *testing.T) {
-	t.Parallel()
-	db := postgrestest.New(t)
-	addAgent(t, db, "a")
-	c, who := open(db), tooltest.Who("a")
+	db, c, who := begin(t, "a")
 	tooltest.OK[stored](t, c, who, "log_mood", `{"mood":" calm ","note":"after lunch"}`)
 	tooltest.OK[stored](t, memory.New(db, func() time.Time { return noon.Add(time.Hour) }), who, "log_mood", `{"mood":"calm","note":"after lunch"}`)
 	got := tooltest.OK[results](t, c, who, "memory_search", `{"query":"calm","tags":["mood"]}`)
@@ -152,10 +136,7 @@ type restored struct {
 }
 
 func TestSessionRestoreContext(t *testing.T) {
-	t.Parallel()
-	db := postgrestest.New(t)
-	addAgent(t, db, "a")
-	c, who := open(db), tooltest.Who("a")
+	_, c, who := begin(t, "a")
 	if got := tooltest.OK[restored](t, c, who, "session_restore_context", `{"query":""}`); got.Characters != 0 || got.Truncated {
 		t.Errorf("of nothing: %+v", got)
 	}
@@ -198,10 +179,7 @@ func TestSessionRestoreContext(t *testing.T) {
 }
 
 func TestConsolidate(t *testing.T) {
-	t.Parallel()
-	db := postgrestest.New(t)
-	addAgent(t, db, "a", "b")
-	c, who := open(db), tooltest.Who("a")
+	db, c, who := begin(t, "a", "b")
 	faded := store(t, c, "a", "had a sandwich")
 	for content, args := range map[string]string{
 		"important": `,"importance":9`, "semantic": `,"layer":"semantic"`, "todo: still open": ``,
@@ -267,10 +245,7 @@ func TestConsolidate(t *testing.T) {
 }
 
 func TestConsolidationStatus(t *testing.T) {
-	t.Parallel()
-	db := postgrestest.New(t)
-	addAgent(t, db, "a")
-	c, who := open(db), tooltest.Who("a")
+	db, c, who := begin(t, "a")
 	type status struct {
 		Waiting  int
 		Semantic int `json:"semantic_memories"`
@@ -294,10 +269,7 @@ func TestConsolidationStatus(t *testing.T) {
 }
 
 func TestConsolidateAll(t *testing.T) {
-	t.Parallel()
-	db := postgrestest.New(t)
-	addAgent(t, db, "a", "b", "idle")
-	c := open(db)
+	db, c, _ := begin(t, "a", "b", "idle")
 	store(t, c, "a", "one")
 	store(t, c, "b", "two")
 	run := func(after time.Duration, want ...string) {

@@ -5,15 +5,11 @@ import (
 	"time"
 
 	"pawgate/internal/category/memory"
-	"pawgate/internal/postgres/postgrestest"
 	"pawgate/internal/tool/tooltest"
 )
 
 func TestInvalidateByOrigin(t *testing.T) {
-	t.Parallel()
-	db := postgrestest.New(t)
-	addAgent(t, db, "a", "b")
-	c, who := open(db), tooltest.Who("a")
+	db, c, who := begin(t, "a", "b")
 	keep := func(args map[string]any) string { return tooltest.OK[stored](t, c, who, "memory_store", args).MemoryID }
 	wrong := keep(map[string]any{"content": "the moon is made of cheese", "origin": "web:bad.example"})
 	future := keep(map[string]any{"content": "cheese until 2030", "origin": "web:bad.example",

@@ -8,15 +8,11 @@ import (
 
 	"pawgate/internal/caller"
 	"pawgate/internal/category/memory"
-	"pawgate/internal/postgres/postgrestest"
 	"pawgate/internal/tool/tooltest"
 )
 
 func TestStoreTheSameInOtherWords(t *testing.T) {
-	t.Parallel()
-	db := postgrestest.New(t)
-	addAgent(t, db, "a")
-	c := open(db)
+	_, c, _ := begin(t, "a")
 	var ids []string
 	for _, paraphrase := range []string{
 		"The team moved the launch to Friday in Osaka",
@@ -54,10 +50,7 @@ func TestStoreTheSameInOtherWords(t *testing.T) {
 }
 
 func TestStoreRefusesTemplates(t *testing.T) {
-	t.Parallel()
-	db := postgrestest.New(t)
-	addAgent(t, db, "a")
-	c, who := open(db), tooltest.Who("a")
+	_, c, who := begin(t, "a")
 	for _, content := range []string{"The user's name is {{name}}", "<insert summary here>", "[Insert fact]", "Name: ${USER}", "TODO", "N/A", "lorem ipsum", "string"} {
 		t.Run("complaint 79 "+content, func(t *testing.T) {
 			tooltest.Invalid(t, c, who, "memory_store", map[string]any{"content": content}, "content")
@@ -69,10 +62,7 @@ func TestStoreRefusesTemplates(t *testing.T) {
 }
 
 func TestStoreSupersedes(t *testing.T) {
-	t.Parallel()
-	db := postgrestest.New(t)
-	addAgent(t, db, "a", "b")
-	c, who := open(db), tooltest.Who("a")
+	_, c, who := begin(t, "a", "b")
 	old := store(t, c, "a", "The office is in Taipei")
 	got := tooltest.OK[struct {
 		MemoryID   string `json:"memory_id"`
@@ -95,10 +85,7 @@ func TestStoreSupersedes(t *testing.T) {
 }
 
 func TestStoreTrust(t *testing.T) {
-	t.Parallel()
-	db := postgrestest.New(t)
-	addAgent(t, db, "a")
-	c, who := open(db), tooltest.Who("a")
+	_, c, who := begin(t, "a")
 	operator := who
 	operator.Scopes = []string{caller.ScopeAll, caller.ScopeOperator}
 	trustOf := func(who caller.Caller, args map[string]any) float64 {
@@ -131,10 +118,7 @@ func TestStoreTrust(t *testing.T) {
 }
 
 func TestStoreQuota(t *testing.T) {
-	t.Parallel()
-	db := postgrestest.New(t)
-	addAgent(t, db, "a", "b")
-	c, who := open(db), tooltest.Who("a")
+	db, c, who := begin(t, "a", "b")
 	if _, err := db.Exec(t.Context(), `insert into memory_limits (agent_id, max_per_day) values ('a', 3)`); err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"pawgate/internal/postgres/postgrestest"
 	"pawgate/internal/tool/tooltest"
 )
 
@@ -19,10 +18,7 @@ const floor = 0.15
 // 95 % must have their answer among the first five, in every language, and
 // those that nothing answers must find nothing above the floor.
 func TestLabelled(t *testing.T) {
-	t.Parallel()
-	db := postgrestest.New(t)
-	addAgent(t, db, "a")
-	c := open(db)
+	_, c, _ := begin(t, "a")
 	label := map[string]string{}
 	for _, m := range readTable(t, "testdata/memories.tsv") {
 		label[store(t, c, "a", m[1])] = m[0]

@@ -8,8 +8,10 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"pawgate/internal/caller"
 	"pawgate/internal/category/memory"
 	"pawgate/internal/postgres"
+	"pawgate/internal/postgres/postgrestest"
 	"pawgate/internal/tool"
 	"pawgate/internal/tool/tooltest"
 )
@@ -32,6 +34,16 @@ func addAgent(t testing.TB, db execer, agents ...string) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// begin is a test of its own database, the category over it, and the agents'
+// first one, "a", calling.
+func begin(t *testing.T, agents ...string) (pgx.Tx, tool.Category, caller.Caller) {
+	t.Helper()
+	t.Parallel()
+	db := postgrestest.New(t)
+	addAgent(t, db, agents...)
+	return db, open(db), tooltest.Who("a")
 }
 
 type stored struct {

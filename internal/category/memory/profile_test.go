@@ -9,7 +9,6 @@ import (
 
 	"pawgate/internal/caller"
 	"pawgate/internal/category/memory"
-	"pawgate/internal/postgres/postgrestest"
 	"pawgate/internal/tool"
 	"pawgate/internal/tool/tooltest"
 )
@@ -29,10 +28,7 @@ type profile struct {
 }
 
 func TestProfile(t *testing.T) {
-	t.Parallel()
-	db := postgrestest.New(t)
-	addAgent(t, db, "a", "b")
-	c, who := open(db), tooltest.Who("a")
+	db, c, who := begin(t, "a", "b")
 	later := memory.New(db, func() time.Time { return noon.Add(time.Hour) })
 	record(t, c, who, "u1", "Timezone", "Europe/Berlin")
 	record(t, later, who, "u1", " timezone ", "Asia/Taipei")
@@ -88,10 +84,7 @@ func TestProfile(t *testing.T) {
 }
 
 func TestUserCodeProfile(t *testing.T) {
-	t.Parallel()
-	db := postgrestest.New(t)
-	addAgent(t, db, "a")
-	c, who := open(db), tooltest.Who("a")
+	_, c, who := begin(t, "a")
 	for _, trait := range [][3]string{
 		{"u1", "prefers_language", "Go"},
 		{"u1", "likes_drink", "coffee"},

@@ -7,18 +7,13 @@ import (
 	"strings"
 	"testing"
 	"unicode"
-
-	"pawgate/internal/postgres/postgrestest"
 )
 
 // TestFoundByItsOwnWords is the promise of the search: what was stored is
 // found by any two neighbouring characters of its own Chinese, Japanese or
 // Korean runs and by any of its words.
 func TestFoundByItsOwnWords(t *testing.T) {
-	t.Parallel()
-	db := postgrestest.New(t)
-	addAgent(t, db, "a")
-	c := open(db)
+	_, c, _ := begin(t, "a")
 	random := rand.New(rand.NewPCG(7, 11))
 	vocabulary := strings.Fields(`deployment of the red-green service v1.2.3 case_1 Häuser français niños 今天讨论了部署方案 圖書館 サーバーを再起動
 		ガラス 서울에서 만났다 🚀 don't C++ 100% /usr/local/bin getUserName 健康检查 gen-itgc后 部署 と カ゛ 第3章 ＡＢＣ`)

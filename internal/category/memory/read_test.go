@@ -5,15 +5,11 @@ import (
 	"strings"
 	"testing"
 
-	"pawgate/internal/postgres/postgrestest"
 	"pawgate/internal/tool/tooltest"
 )
 
 func TestRead(t *testing.T) {
-	t.Parallel()
-	db := postgrestest.New(t)
-	addAgent(t, db, "a")
-	c, who := open(db), tooltest.Who("a")
+	_, c, who := begin(t, "a")
 	id := store(t, c, "a", "tea", " Work ", "work", "家")
 	got := tooltest.OK[memoryRead](t, c, who, "memory_read", map[string]any{"memory_id": id})
 	if got.ID != id || got.Content != "tea" || !slices.Equal(got.Tags, []string{"Work", "家"}) || got.TimesStored != 1 {
@@ -46,10 +42,7 @@ func (b batch) ids() []string {
 }
 
 func TestFetchBatch(t *testing.T) {
-	t.Parallel()
-	db := postgrestest.New(t)
-	addAgent(t, db, "a")
-	c, who := open(db), tooltest.Who("a")
+	_, c, who := begin(t, "a")
 	one, two := store(t, c, "a", "one"), store(t, c, "a", "two")
 	fetch := func(args map[string]any) batch { return tooltest.OK[batch](t, c, who, "memory_fetch_batch", args) }
 

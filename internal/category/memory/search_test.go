@@ -90,10 +90,7 @@ func TestSearchFinds(t *testing.T) {
 
 // TestSearchSyntax asks what other products take for operators.
 func TestSearchSyntax(t *testing.T) {
-	t.Parallel()
-	db := postgrestest.New(t)
-	addAgent(t, db, "a")
-	c := open(db)
+	db, c, _ := begin(t, "a")
 	store(t, c, "a", "team foo met the abs group")
 	for _, query := range []string{
 		"team:foo", "a & ", "'abs", "!", "(", "<->", "foo:*", `"team`, "team AND", "NOT", "foo OR", "^foo", "{foo}", `\`, `\foo`, "%", "_", "*",
@@ -136,10 +133,7 @@ func TestSearchNothingToLookFor(t *testing.T) {
 }
 
 func TestSearchIsolation(t *testing.T) {
-	t.Parallel()
-	db := postgrestest.New(t)
-	addAgent(t, db, "a", "b")
-	c := open(db)
+	_, c, _ := begin(t, "a", "b")
 	secret := store(t, c, "a", "marker-7f3a 密碼 secret", "marker-7f3a")
 	for _, query := range []string{"marker-7f3a", "密碼", "secret", ""} {
 		if got := search(t, c, "b", query); len(got.Memories) != 0 {
@@ -215,10 +209,7 @@ func TestSearchFilter(t *testing.T) {
 }
 
 func TestSearchHidesWhatDoesNotCount(t *testing.T) {
-	t.Parallel()
-	db := postgrestest.New(t)
-	addAgent(t, db, "a")
-	c, who := open(db), tooltest.Who("a")
+	db, c, who := begin(t, "a")
 	kept := store(t, c, "a", "note that counts")
 	for _, state := range []string{"quarantined = true", "invalidated_at = now()"} {
 		gone := store(t, c, "a", "note gone by "+state)
@@ -235,10 +226,7 @@ func TestSearchHidesWhatDoesNotCount(t *testing.T) {
 }
 
 func TestSearchExplains(t *testing.T) {
-	t.Parallel()
-	db := postgrestest.New(t)
-	addAgent(t, db, "a")
-	c, who := open(db), tooltest.Who("a")
+	_, c, who := begin(t, "a")
 	tooltest.OK[stored](t, c, who, "memory_store", `{"content":"tea on Monday","importance":2}`)
 	tooltest.OK[stored](t, c, who, "memory_store", `{"content":"tea on Tuesday","importance":9}`)
 	got := tooltest.OK[results](t, c, who, "memory_search", `{"query":"tea","explain":true}`)

@@ -13,10 +13,7 @@ import (
 )
 
 func TestStore(t *testing.T) {
-	t.Parallel()
-	db := postgrestest.New(t)
-	addAgent(t, db, "a", "b")
-	c, who := open(db), tooltest.Who("a")
+	_, c, who := begin(t, "a", "b")
 
 	t.Run("kept to the byte (complaint 77)", func(t *testing.T) {
 		content := "  Zeile eins\r\n\tZeile zwei\u200b  ガ\u3099 🚀 \n"
@@ -71,10 +68,7 @@ func TestStore(t *testing.T) {
 }
 
 func TestStoreRefuses(t *testing.T) {
-	t.Parallel()
-	db := postgrestest.New(t)
-	addAgent(t, db, "a")
-	c, who := open(db), tooltest.Who("a")
+	_, c, who := begin(t, "a")
 	for name, tc := range map[string]struct{ args, parameter string }{
 		"missing":                    {`{}`, "content"},
 		"blank":                      {`{"content":" \n\t　"}`, "content"},
@@ -96,10 +90,7 @@ func TestStoreRefuses(t *testing.T) {
 }
 
 func TestStoreHuge(t *testing.T) {
-	t.Parallel()
-	db := postgrestest.New(t)
-	addAgent(t, db, "a")
-	c := open(db)
+	_, c, _ := begin(t, "a")
 	var text strings.Builder
 	for i := range 60_000 {
 		fmt.Fprintf(&text, "word%dx%d, ", i, i*7)
