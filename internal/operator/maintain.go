@@ -6,13 +6,19 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"pawgate/internal/caller"
 	"pawgate/internal/category/memory"
 	"pawgate/internal/postgres"
 )
 
-//go:embed maintain.sql
-var maintainSQL string
+var (
+	//go:embed maintain.sql
+	maintainSQL string
+	//go:embed maintain_odoo.sql
+	maintainOdooSQL string
+)
 
 // Maintained is what Maintain removed and made.
 type Maintained struct {
@@ -20,6 +26,8 @@ type Maintained struct {
 	Approvals int `json:"approvals"` // requests decided or expired more than 30 days ago
 	Decisions int `json:"decisions"` // choices that expired more than 30 days ago and nobody made
 	Buckets   int `json:"buckets"`   // limits that nobody drew on for a day: they are full again
+	// Odoo counts documents older than a week and changes older than 400 days.
+	Odoo MaintainedOdoo `json:"odoo" db:"-"`
 	// Consolidated counts the agents whose memories were gone over.
 	Consolidated int `json:"consolidated" db:"-"`
 	// Partitions counts the months of the audit trail that were made, so that
@@ -33,6 +41,12 @@ const (
 	maintainRest    = 30 * time.Second // left of a function's time for what comes after
 )
 
+// MaintainedOdoo is what Maintain removed of what was kept for Odoo.
+type MaintainedOdoo struct {
+	Files  int `json:"files"`
+	Writes int `json:"writes"`
+}
+
 // Maintain removes what is of no use any more, prepares the coming months of
 // the audit trail, and consolidates memories. It is safe at any time and any number of times; "serve"
 // and the scheduled function call it every hour or so.
@@ -40,6 +54,10 @@ func Maintain(ctx context.Context, db postgres.DB, now time.Time) (Maintained, e
 	done, err := postgres.One[Maintained](ctx, db, maintainSQL, nil)
 	if err != nil {
 		return Maintained{}, fmt.Errorf("maintain database: %w", err)
+	}
+	done.Odoo, err = postgres.One[MaintainedOdoo](ctx, db, maintainOdooSQL, pgx.StrictNamedArgs{"now": now})
+	if err != nil {
+		return done, fmt.Errorf("maintain odoo: %w", err)
 	}
 	until := time.Now().Add(maintainTime)
 	if end, ok := ctx.Deadline(); ok && end.Add(-maintainRest).Before(until) {

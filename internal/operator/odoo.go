@@ -236,6 +236,7 @@ type odooWrite struct {
 	State     string          `json:"state"`
 	Before    json.RawMessage `json:"before"`
 	Values    json.RawMessage `json:"values"`
+	Args      json.RawMessage `json:"args"` // of an action
 	Note      string          `json:"note,omitzero"`
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"pawgate/internal/fault"
+	"pawgate/internal/operator"
 )
 
 func TestOdooConnect(t *testing.T) {
@@ -73,5 +74,25 @@ func TestOdooConnect(t *testing.T) {
 	}
 	if writes, err := run("odoo writes", `{}`); err != nil || string(writes) != `{"writes":[]}` {
 		t.Errorf("odoo writes: %s %v", writes, err)
+	}
+}
+
+// Documents are kept for a week, what was changed for more than a year.
+func TestMaintain_odoo(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ok[noted](b, "agent create", `{"agent_id":"clerk"}`)
+	for _, days := range []int{1, 6, 8, 399, 401} {
+		if _, err := b.DB.Exec(t.Context(), `
+			with file as (insert into odoo_files (id, agent_id, name, media_type, content, created_at) values ('f' || $1::int, 'clerk', 'n', 'm', '', $2::timestamptz - $1::int * interval '1 day'))
+			insert into odoo_writes (id, agent_id, request_id, url, database, login, model, method, record_ids, before, values, state, started_at)
+			values ('w' || $1::int, 'clerk', 'r', 'u', 'd', 'l', 'crm.lead', 'write', '{}', '[]', '{}', 'started', $2::timestamptz - $1::int * interval '1 day')`, days, noon); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, want := range []operator.MaintainedOdoo{{Files: 3, Writes: 1}, {}} {
+		if got := ok[operator.Maintained](b, "maintain", `{}`); got.Odoo != want {
+			t.Errorf("removed %+v, want %+v", got.Odoo, want)
+		}
 	}
 }

@@ -1,6 +1,8 @@
 package odoo_test
 
 import (
+	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -269,9 +271,19 @@ func TestReport(t *testing.T) {
 		b.connect(b.agent, nil)
 		kept := b.ok("odoo_report", `{"report_name":"account.report_invoice","record_id":1}`)
 		want(t, kept, "source", "attachment")
+		want(t, kept, "parts", 1)
+		part := b.ok("odoo_report", `{"report_name":"account.report_invoice","record_id":1,"part":1}`)
+		want(t, part, "source", "kept")
+		want(t, part, "pdf_base64", base64.StdEncoding.EncodeToString([]byte("%PDF-1.4\nkept\n%%EOF\n")))
+		b.fault("odoo_report", `{"report_name":"account.report_invoice","record_id":1,"part":2}`, fault.NotFound)
+		b.fault("odoo_report", `{"report_name":"account.report_invoice","record_id":6,"part":1}`, fault.NotFound)
 		want(t, kept, "name", "INV_2026_00001.pdf")
 		if f := b.fault("odoo_report", `{"report_name":"sale.report_saleorder","record_id":24}`, "odoo_no_report"); !strings.Contains(f.Message, "/report/pdf/sale.report_saleorder/24") {
 			t.Errorf("says %q", f.Message)
+		}
+		f := b.fault("odoo_report", `{"report_name":"sale.report_saleorder","record_id":24}`, "odoo_no_report")
+		if !strings.Contains(f.Message, "Drawing.pdf") {
+			t.Errorf("does not name what is attached: %q", f.Message)
 		}
 		b.fault("odoo_report", `{"report_name":"sale.report_saleorder","record_id":999999}`, fault.NotFound)
 		b.invalid("odoo_report", `{"report_name":"../../web","record_id":1}`, "report_name")
@@ -308,4 +320,34 @@ func TestOverhead(t *testing.T) {
 	if ours[calls/2] > 10*time.Millisecond {
 		t.Errorf("p50 %v, more than 10 ms", ours[calls/2])
 	}
+}
+
+// A document larger than an answer comes in parts, of what was fetched once.
+func TestReport_parts(t *testing.T) {
+	b := setup(t, 18)
+	whole := append([]byte("%PDF-1.4\n"), bytes.Repeat([]byte("x"), 5<<20)...)
+	b.Set("ir.attachment", 7, object{"datas": base64.StdEncoding.EncodeToString(whole)})
+	r := b.ok("odoo_report", `{"report_name":"account.report_invoice","record_id":1,"include_pdf":true}`)
+	want(t, r, "parts", 3)
+	requests := b.Requests()
+	var got []byte
+	for n := 1; n <= 3; n++ {
+		part := b.ok("odoo_report", fmt.Sprintf(`{"report_name":"account.report_invoice","record_id":1,"part":%d}`, n))
+		if n == 1 {
+			want(t, part, "pdf_base64", r["pdf_base64"])
+		}
+		content, err := base64.StdEncoding.DecodeString(part["pdf_base64"].(string))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, content...)
+	}
+	if !bytes.Equal(got, whole) {
+		t.Errorf("the parts make %d bytes, want %d", len(got), len(whole))
+	}
+	if n := b.Requests() - requests; n != 3 { // whether the record may still be seen
+		t.Errorf("%d requests for three parts", n)
+	}
+	b.connect("other-"+b.agent, nil)
+	tooltest.Fault(t, b.cat, tooltest.Who("other-"+b.agent), "odoo_report", `{"report_name":"account.report_invoice","record_id":1,"part":1}`, fault.NotFound)
 }

@@ -31,8 +31,11 @@ type change struct {
 	model, method string
 	ids           []int64        // nil for a create
 	values        map[string]any // as Odoo takes them
+	args          map[string]any // of an action, by name
 	before        []row          // the fields concerned, read before
 	call          api.Call
+	// whole says that before holds the contents of files, not their sizes.
+	whole bool
 	// happened looks whether the change was made, when Odoo's answer is lost
 	// or is an error of its own making. nil: it cannot be told.
 	happened func(context.Context) (bool, error)
@@ -60,8 +63,13 @@ type undo struct {
 // table keeps all of them.
 const maxUndo = 20
 
+// maxUndoFile is how many bytes of a file's base64 an undo repeats.
+const maxUndoFile = 64 << 10
+
 // undo is how to put a write back. An action has effects beyond its record,
-// so nothing here undoes one.
+// so nothing here undoes one. A file is put back only if its content was kept
+// and is small: what is read of it besides is its size in words, and written
+// back that would take the file's place.
 func (s *session) undo(ctx context.Context, c change) ([]undo, error) {
 	if c.method != "write" || len(c.before) > maxUndo {
 		return nil, nil
@@ -76,6 +84,8 @@ func (s *session) undo(ctx context.Context, c change) ([]undo, error) {
 		for name := range c.values {
 			v := r[name]
 			switch link := r.ref(name); {
+			case all[name].Type == "binary" && (!c.whole || len(v) > maxUndoFile):
+				return nil, nil
 			case all[name].Type == "one2many":
 				return nil, nil // the lines themselves were changed
 			case all[name].Type == "many2many":
@@ -107,13 +117,13 @@ func (s *session) compare(ctx context.Context, c change) ([]fieldChange, error) 
 	names := slices.Sorted(maps.Keys(c.values))
 	if c.ids == nil {
 		for _, name := range names {
-			changes = append(changes, fieldChange{Field: name, After: encoded(c.values[name])})
+			changes = append(changes, fieldChange{Field: name, After: all[name].brief(encoded(c.values[name]))})
 		}
 		return changes, nil
 	}
 	for _, r := range c.before {
 		for _, name := range names {
-			changes = append(changes, fieldChange{ID: r.id(), Field: name, Before: all[name].plain(r[name]), After: encoded(c.values[name])})
+			changes = append(changes, fieldChange{ID: r.id(), Field: name, Before: all[name].brief(all[name].plain(r[name])), After: all[name].brief(encoded(c.values[name]))})
 		}
 	}
 	return changes, nil
@@ -202,13 +212,16 @@ func (s *session) start(ctx context.Context, id string, c change) error {
 	if ids == nil {
 		ids = []int64{}
 	}
-	values := c.values
+	values, args := c.values, c.args
 	if values == nil {
 		values = map[string]any{}
 	}
+	if args == nil {
+		args = map[string]any{}
+	}
 	_, err := postgres.Exec(ctx, s.db, writeStartSQL, pgx.StrictNamedArgs{"id": id, "agent": s.who.Agent, "request": s.who.RequestID,
 		"url": s.conn.URL, "database": s.conn.Database, "login": s.conn.Login, "model": c.model, "method": c.method, "ids": ids,
-		"before": []byte(encoded(before)), "values": []byte(encoded(values)), "now": s.now()})
+		"before": []byte(encoded(before)), "values": []byte(encoded(values)), "args": []byte(encoded(args)), "now": s.now()})
 	if err != nil {
 		return fmt.Errorf("keep values before: %w", err)
 	}
@@ -287,9 +300,13 @@ func (s *session) readBefore(ctx context.Context, model string, ids []int64, nam
 // of commands do not.
 func (s *session) written(model string, ids []int64, values map[string]any) func(context.Context) (bool, error) {
 	return func(ctx context.Context) (bool, error) {
+		all, err := s.fields(ctx, model)
+		if err != nil {
+			return false, err
+		}
 		var names []string
 		for name, v := range values {
-			if _, list := v.([]any); !list {
+			if _, list := v.([]any); !list && all[name].Type != "binary" {
 				names = append(names, name)
 			}
 		}

@@ -111,6 +111,12 @@ func (s *session) enter(ctx context.Context) error {
 		return err
 	}
 	client, err := api.Open(ctx, s.http, login)
+	switch api.KindOf(err) {
+	case api.UnknownModel, api.UnknownMethod, api.UnknownField: // what every Odoo has
+		return fault.New(fault.NotConfigured,
+			"the database %q on %s is no complete Odoo: a login fails because something is not installed there; the operator checks the database given to pawgate odoo connect",
+			s.conn.Database, s.host())
+	}
 	if err != nil {
 		return s.fault(err, "")
 	}

@@ -36,6 +36,9 @@ func (o odoo) leads(ctx context.Context, who caller.Caller, a leadsArgs) (page, 
 	}
 	domain := []any{}
 	if a.Stage != "" {
+		if err := s.need(ctx, leadModel, "stage", "stage_id"); err != nil {
+			return page{}, err
+		}
 		stages, err := s.stages(ctx)
 		if err != nil {
 			return page{}, err
@@ -61,6 +64,9 @@ func (o odoo) allowed(ctx context.Context, who caller.Caller, v verb, model stri
 // stages are all stages, in their order.
 func (s *session) stages(ctx context.Context) ([]row, error) {
 	if err := s.conn.may(find, stageModel, ""); err != nil {
+		return nil, err
+	}
+	if err := s.need(ctx, stageModel, "stage", "name"); err != nil {
 		return nil, err
 	}
 	return s.rows(ctx, query{model: stageModel, domain: []any{}, columns: same("name", "sequence", "is_won", "team_id", "team_ids"), order: "sequence, id"}, maxLimit)
@@ -194,6 +200,9 @@ type updateStageResult struct {
 func (o odoo) updateStage(ctx context.Context, who caller.Caller, a updateStageArgs) (updateStageResult, error) {
 	s, err := o.allowed(ctx, who, write, leadModel)
 	if err != nil {
+		return updateStageResult{}, err
+	}
+	if err := s.need(ctx, leadModel, "stage_name", "stage_id"); err != nil {
 		return updateStageResult{}, err
 	}
 	stages, err := s.stages(ctx)

@@ -100,8 +100,52 @@ func (s *session) checkCondition(ctx context.Context, model string, leaf []any) 
 		checked, err := s.checkDomain(ctx, f.Relation, inner)
 		return []any{path, operator, checked}, err
 	}
+	if err := s.mayByText(ctx, model, path, f, leaf[2]); err != nil {
+		return nil, err
+	}
 	value, err := s.conditionValue(f, path, leaf[2])
 	return []any{path, operator, value}, err
+}
+
+// mayByText checks a condition that compares a link, or a record's name, with a
+// text: Odoo then searches the linked model by name.
+func (s *session) mayByText(ctx context.Context, model, path string, f field, value any) error {
+	if !hasText(value) {
+		return nil
+	}
+	if f.Relation != "" {
+		return s.conn.mayByName(f.Relation)
+	}
+	before, last, dotted := cutLast(path)
+	if last != "display_name" {
+		return nil
+	}
+	if dotted {
+		link, err := s.walk(ctx, model, before)
+		if err != nil {
+			return err
+		}
+		model = link.Relation
+	}
+	return s.conn.mayByName(model)
+}
+
+func hasText(v any) bool {
+	switch v := v.(type) {
+	case string:
+		return true
+	case []any:
+		return slices.ContainsFunc(v, hasText)
+	}
+	return false
+}
+
+func cutLast(path string) (before, last string, dotted bool) {
+	i := strings.LastIndexByte(path, '.')
+	if i < 0 {
+		return "", path, false
+	}
+	return path[:i], path[i+1:], true
 }
 
 func (s *session) conditionValue(f field, path string, v any) (any, error) {

@@ -1,6 +1,7 @@
 package odoo
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"maps"
@@ -131,6 +132,7 @@ func (s *session) createBy(ctx context.Context, w work) (executeResult, error) {
 	}
 	c := change{model: w.Model, method: w.Method, values: values, call: createCall(w.Model, values)}
 	if w.Method == "copy" {
+		c.args = map[string]any{"copied_id": w.IDs[0]}
 		c.call = api.Call{Model: w.Model, Method: "copy", IDs: w.IDs, Options: map[string]any{"default": values}}
 	}
 	return s.carryOut(ctx, w, c)
@@ -151,8 +153,15 @@ func (s *session) writeBy(ctx context.Context, w work) (executeResult, error) {
 	if err != nil {
 		return executeResult{}, err
 	}
-	return s.carryOut(ctx, w, change{model: w.Model, method: "write", ids: w.IDs, values: values, before: before,
-		call: writeCall(w.Model, w.IDs, values), happened: s.written(w.Model, w.IDs, values)})
+	c := change{model: w.Model, method: "write", ids: w.IDs, values: values, before: before,
+		call: writeCall(w.Model, w.IDs, values), happened: s.written(w.Model, w.IDs, values)}
+	note, err := s.keepFiles(ctx, &c)
+	if err != nil {
+		return executeResult{}, err
+	}
+	r, err := s.carryOut(ctx, w, c)
+	r.Note = cmp.Or(r.Note, note)
+	return r, err
 }
 
 // unlinkBy deletes, after everything that can be read of the records was kept.
@@ -199,7 +208,7 @@ var telling = []string{"state", "active", "stage_id", "locked", "payment_state"}
 
 // act runs any other public method.
 func (s *session) act(ctx context.Context, w work) (executeResult, error) {
-	c := change{model: w.Model, method: w.Method, ids: w.IDs, call: api.Call{Model: w.Model, Method: w.Method, IDs: w.IDs, Options: w.args}}
+	c := change{model: w.Model, method: w.Method, ids: w.IDs, args: w.args, call: api.Call{Model: w.Model, Method: w.Method, IDs: w.IDs, Options: w.args}}
 	if len(w.IDs) > 0 {
 		all, err := s.fields(ctx, w.Model)
 		if err != nil {

@@ -122,6 +122,9 @@ func (s *session) namesBy(ctx context.Context, w work) (executeResult, error) {
 	if err := w.only("name", "limit"); err != nil {
 		return executeResult{}, err
 	}
+	if err := s.conn.mayByName(w.Model); err != nil {
+		return executeResult{}, err
+	}
 	name, limit := "", defaultLimit
 	if err := w.argument("name", &name); err != nil {
 		return executeResult{}, err

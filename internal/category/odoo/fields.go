@@ -174,3 +174,57 @@ func similar(name string, all fields) string {
 	slices.Sort(close)
 	return " (there are " + strings.Join(close[:min(len(close), 5)], ", ") + ")"
 }
+
+// need refuses where a tool cannot do without fields that the connection hides
+// or this Odoo lacks: taken for empty, they would make its answer wrong.
+func (s *session) need(ctx context.Context, model, parameter string, names ...string) error {
+	for _, name := range names {
+		if _, err := s.field(ctx, model, name, parameter); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// containing is the condition that one of some fields holds a text, those left
+// out that the connection hides: what is found would tell their values.
+func (s *session) containing(ctx context.Context, model, text string, names ...string) ([]any, error) {
+	all, err := s.fields(ctx, model)
+	if err != nil {
+		return nil, err
+	}
+	var either, conditions []any
+	for _, name := range names {
+		if _, ok := all[name]; !ok {
+			continue
+		}
+		if len(conditions) > 0 {
+			either = append(either, "|")
+		}
+		conditions = append(conditions, []any{name, "ilike", text})
+	}
+	if len(conditions) == 0 {
+		return nil, fault.New(fault.Denied, "every field of %s that a text is looked for in is closed to this agent (%s)", model, strings.Join(names, ", "))
+	}
+	return append(either, conditions...), nil
+}
+
+// named are the fields that Odoo looks into besides the name where a record is
+// searched by its name (_rec_names_search, 16 to 19).
+var named = map[string][]string{
+	"res.partner": {"complete_name", "email", "ref", "vat", "company_registry"}, "res.users": {"login", "email"},
+	"product.product": {"default_code", "barcode"}, "product.template": {"default_code", "barcode"},
+	"account.move": {"ref", "payment_reference", "partner_id"}, "sale.order": {"client_order_ref", "partner_id"},
+	"account.account": {"code"}, "stock.lot": {"ref"}, "hr.employee": {"barcode", "work_email"}, "purchase.order": {"partner_ref"},
+}
+
+// mayByName refuses a search by name in a model one of whose hidden fields
+// Odoo would look into.
+func (c connection) mayByName(model string) error {
+	for _, name := range append([]string{"name"}, named[model]...) {
+		if c.hides(model, name) {
+			return fault.New(fault.Denied, "a search of %s by name also looks into %s, which is closed to this agent; search by other fields or ids", model, name)
+		}
+	}
+	return nil
+}

@@ -30,7 +30,11 @@ func (o odoo) products(ctx context.Context, who caller.Caller, a productsArgs) (
 	}
 	domain := []any{stockable}
 	if a.Query != "" {
-		domain = append(domain, "|", []any{"name", "ilike", a.Query}, []any{"default_code", "ilike", a.Query})
+		condition, err := s.containing(ctx, productModel, a.Query, "name", "default_code")
+		if err != nil {
+			return page{}, err
+		}
+		domain = append(domain, condition...)
 	}
 	return s.list(ctx, query{model: productModel, domain: domain, columns: productColumns, limit: a.Limit, offset: a.Offset})
 }
@@ -83,6 +87,9 @@ func (o odoo) stock(ctx context.Context, who caller.Caller, a stockArgs) (stockR
 		return stockResult{}, err
 	}
 	if err := s.conn.may(read, productModel, ""); err != nil {
+		return stockResult{}, err
+	}
+	if err := s.need(ctx, quantModel, "product_id", "product_id", "location_id", "quantity", "reserved_quantity"); err != nil {
 		return stockResult{}, err
 	}
 	product, err := s.one(ctx, productModel, a.ProductID, same("display_name", "uom_id"))

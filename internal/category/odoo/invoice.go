@@ -31,6 +31,9 @@ func (o odoo) invoices(ctx context.Context, who caller.Caller, a invoicesArgs) (
 	if err != nil {
 		return page{}, err
 	}
+	if err := s.need(ctx, invoiceModel, "status", "move_type"); err != nil {
+		return page{}, err
+	}
 	domain := []any{invoiceTypes}
 	if a.Status != "" {
 		condition, err := s.invoiceStatus(ctx, a.Status)
@@ -47,6 +50,9 @@ func (o odoo) invoices(ctx context.Context, who caller.Caller, a invoicesArgs) (
 func (s *session) invoiceStatus(ctx context.Context, status string) ([]any, error) {
 	all, err := s.fields(ctx, invoiceModel)
 	if err != nil {
+		return nil, err
+	}
+	if err := s.need(ctx, invoiceModel, "status", "state", "payment_state"); err != nil {
 		return nil, err
 	}
 	states, payments := all["state"].keys(), all["payment_state"].keys()
@@ -72,6 +78,9 @@ type paymentResult struct {
 func (o odoo) payment(ctx context.Context, who caller.Caller, a paymentArgs) (paymentResult, error) {
 	s, err := o.allowed(ctx, who, read, invoiceModel)
 	if err != nil {
+		return paymentResult{}, err
+	}
+	if err := s.need(ctx, invoiceModel, "invoice_id", "move_type", "state", "payment_state", "amount_residual", "invoice_date_due"); err != nil {
 		return paymentResult{}, err
 	}
 	r, err := s.one(ctx, invoiceModel, a.InvoiceID, invoiceColumns)

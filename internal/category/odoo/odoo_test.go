@@ -323,3 +323,28 @@ func TestFields(t *testing.T) {
 		})
 	})
 }
+
+// A model that is missing is said to be, whether the call had to log in first
+// or not, at every door; and so is one that a login itself needs.
+func TestMissingModel(t *testing.T) {
+	each(t, func(t *testing.T, b *bench) {
+		b.Drop("crm.lead")
+		for _, closed := range [][]string{nil, {"/jsonrpc"}} {
+			b.Closed = closed
+			for _, kind := range []string{"api_key", "password"} {
+				for _, call := range []string{`odoo_crm_leads {}`, `odoo_crm_create_lead {"name":"x"}`, `odoo_crm_update_stage {"lead_id":1,"stage_name":"New"}`} {
+					b.connect(b.agent, object{"secret_kind": kind, "secret": map[string]string{"api_key": odootest.Key, "password": "admin"}[kind]})
+					tool, args, _ := strings.Cut(call, " ")
+					for range 2 {
+						b.fault(tool, args, "odoo_not_installed")
+					}
+				}
+			}
+		}
+		b.Closed = nil
+		b.Drop("res.users")
+		b.connect(b.agent, nil)
+		b.fault("odoo_connect", `{}`, fault.NotConfigured)
+		b.fault("odoo_partner_search", `{}`, fault.NotConfigured)
+	})
+}

@@ -22,10 +22,15 @@ func (o odoo) partners(ctx context.Context, who caller.Caller, a partnersArgs) (
 	if a.Limit == 0 {
 		a.Limit = 10
 	}
-	domain := []any{}
+	domain, order := []any{}, "name, id"
 	if text := strings.TrimSpace(a.Query); text != "" {
-		domain = []any{"|", "|", []any{"name", "ilike", text}, []any{"email", "ilike", text}, []any{"ref", "ilike", text}}
+		if domain, err = s.containing(ctx, partnerModel, text, "name", "email", "ref"); err != nil {
+			return page{}, err
+		}
 	}
-	return s.list(ctx, query{model: partnerModel, domain: domain, limit: a.Limit, order: "name, id",
+	if s.conn.hides(partnerModel, "name") {
+		order = "id"
+	}
+	return s.list(ctx, query{model: partnerModel, domain: domain, limit: a.Limit, order: order,
 		columns: same("name", "email", "phone", "mobile", "city", "country_id", "is_company", "parent_id", "ref")})
 }

@@ -14,7 +14,10 @@ import (
 	"pawgate/internal/tool"
 )
 
-const orderModel = "sale.order"
+const (
+	orderModel = "sale.order"
+	lineModel  = "sale.order.line"
+)
 
 var orderColumns = []column{{as: "name", field: "name"}, {as: "customer", field: "partner_id"}, {as: "date", field: "date_order"}, {as: "state", field: "state"},
 	{as: "locked", field: "locked"}, {as: "total", field: "amount_total"}, {as: "invoice_state", field: "invoice_status"}, {as: "salesperson", field: "user_id"},
@@ -41,6 +44,9 @@ func (o odoo) orders(ctx context.Context, who caller.Caller, a ordersArgs) (page
 
 // orderStatus is a status as a condition. Odoo 17 made done a lock on sale.
 func (s *session) orderStatus(ctx context.Context, status string) ([]any, error) {
+	if err := s.need(ctx, orderModel, "status", "state"); err != nil {
+		return nil, err
+	}
 	all, err := s.fields(ctx, orderModel)
 	if err != nil {
 		return nil, err
@@ -80,6 +86,12 @@ func (o odoo) createQuotation(ctx context.Context, who caller.Caller, a createQu
 	if err != nil {
 		return createQuotationResult{}, err
 	}
+	for _, f := range []struct{ model, field, parameter string }{{orderModel, "partner_id", "partner_id"}, {orderModel, "order_line", "product_id"},
+		{lineModel, "product_id", "product_id"}, {lineModel, "product_uom_qty", "quantity"}} {
+		if err := s.need(ctx, f.model, f.parameter, f.field); err != nil {
+			return createQuotationResult{}, err
+		}
+	}
 	quantity := 1.0
 	if a.Quantity != nil {
 		quantity = *a.Quantity
@@ -112,6 +124,9 @@ func (o odoo) confirm(ctx context.Context, who caller.Caller, a confirmArgs) (co
 		return confirmResult{}, err
 	}
 	if err := s.conn.may(execute, orderModel, "action_confirm"); err != nil {
+		return confirmResult{}, err
+	}
+	if err := s.need(ctx, orderModel, "order_id", "state"); err != nil {
 		return confirmResult{}, err
 	}
 	before, err := s.readBefore(ctx, orderModel, []int64{a.OrderID}, []string{"name", "state"})

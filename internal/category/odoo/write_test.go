@@ -3,6 +3,7 @@ package odoo_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -144,7 +145,7 @@ func TestExecute(t *testing.T) {
 		made := b.ok("odoo_execute", `{"model":"res.partner","method":"create","values":{"name":"New"}}`)
 		want(t, made, "result", 11)
 		want(t, b.ok("odoo_execute", `{"model":"res.partner","method":"search_count","args":{"domain":[["is_company","=",true]]}}`), "result", 1)
-		want(t, b.ok("odoo_execute", `{"model":"res.partner","method":"name_search","args":{"name":"deco"}}`), "result.0.1", "Deco Addict")
+		want(t, b.ok("odoo_execute", `{"model":"crm.stage","method":"name_search","args":{"name":"qual"}}`), "result.0.1", "Qualified")
 		want(t, b.ok("odoo_execute", `{"model":"crm.lead","method":"read","ids":[44],"args":{"fields":["stage_id"]}}`), "result.records.0.stage_id.id", 3)
 		b.ok("odoo_execute", `{"model":"sale.order","method":"read_group","args":{"groupby":["state"],"fields":["amount_total:sum"]}}`)
 		acted := b.ok("odoo_execute", `{"model":"crm.lead","method":"action_set_lost","ids":[44]}`)
@@ -283,5 +284,71 @@ func TestExecute_ways_round(t *testing.T) {
 	b.connect(b.agent, object{"allowed_actions": []string{"read", "write"}}) // no unlink
 	for _, command := range []string{`[3,1]`, `[5]`, `[6,0,[]]`} {
 		b.fault("odoo_execute", `{"model":"sale.order","method":"write","ids":[24],"values":{"order_line":[`+command+`]}}`, fault.Denied)
+	}
+}
+
+// What an action was called with is kept, and so is a file before it is
+// replaced: its size in words is no content to put back.
+func TestExecute_kept(t *testing.T) {
+	each(t, func(t *testing.T, b *bench) {
+		args := func() string {
+			var text string
+			if err := b.db.QueryRow(t.Context(), `select args::text from odoo_writes where agent_id = $1 order by started_at desc limit 1`, b.agent).Scan(&text); err != nil {
+				t.Fatal(err)
+			}
+			return text
+		}
+		b.ok("odoo_execute", `{"model":"crm.lead","method":"message_post","ids":[44],"args":{"body":"called the customer"}}`)
+		if got := args(); got != `{"body": "called the customer"}` {
+			t.Errorf("kept the arguments %s", got)
+		}
+		b.ok("odoo_execute", `{"model":"crm.stage","method":"copy","ids":[2]}`)
+		if got := args(); got != `{"copied_id": 2}` {
+			t.Errorf("kept of a copy %s", got)
+		}
+
+		b.Set("res.partner", 10, object{"image_1920": "b2xk"})
+		small := b.ok("odoo_execute", `{"model":"res.partner","method":"write","ids":[10],"values":{"image_1920":"bmV3"}}`)
+		want(t, small, "changes.0.before", "a file of about 3 bytes")
+		want(t, small, "undo.0.values.image_1920", "b2xk")
+		large := strings.Repeat("QUJD", 20_000)
+		b.Set("res.partner", 10, object{"image_1920": large})
+		r := b.ok("odoo_execute", `{"model":"res.partner","method":"write","ids":[10],"values":{"image_1920":"bmV3"}}`)
+		if r["undo"] != nil || !strings.Contains(fmt.Sprint(r["note"]), "kept") {
+			t.Errorf("undo %v, note %v", r["undo"], r["note"])
+		}
+		if _, before, _ := b.kept(); !strings.Contains(before, large) {
+			t.Error("the large file is not kept")
+		}
+	})
+}
+
+// Hidden fields are told by no tool, not even by what it finds.
+func TestHidden(t *testing.T) {
+	b := setup(t, 18)
+	hide := func(fields ...string) { b.connect(b.agent, object{"denied_fields": fields}) }
+	hide("res.partner/email", "product.product/default_code")
+	for call, found := range map[string]int{`odoo_partner_search {"query":"info@example"}`: 0, `odoo_partner_search {"query":"Deco"}`: 1,
+		`odoo_inventory_products {"query":"DESK0005"}`: 0, `odoo_inventory_products {"query":"Customizable"}`: 1} {
+		tool, args, _ := strings.Cut(call, " ")
+		want(t, b.ok(tool, args), "count", found)
+	}
+	for _, domain := range []string{`[["display_name","ilike","info@"]]`, `[["parent_id","ilike","info@"]]`, `[["parent_id.display_name","=","x"]]`, `[["parent_id","in",["info@"]]]`} {
+		b.fault("odoo_search", `{"model":"res.partner","domain":`+domain+`}`, fault.Denied)
+	}
+	b.ok("odoo_search", `{"model":"res.partner","domain":[["parent_id","=",3]]}`)
+	b.fault("odoo_search", `{"model":"sale.order","domain":[["partner_id","ilike","info@"]]}`, fault.Denied)
+	b.fault("odoo_execute", `{"model":"res.partner","method":"name_search","args":{"name":"info@"}}`, fault.Denied)
+	hide("res.partner/name", "res.partner/email", "res.partner/ref")
+	b.fault("odoo_partner_search", `{"query":"x"}`, fault.Denied)
+	for fields, call := range map[string]string{
+		"crm.lead/stage_id": `odoo_crm_leads {"stage":"New"}`, "stage_id": `odoo_crm_update_stage {"lead_id":44,"stage_name":"New"}`,
+		"sale.order/state": `odoo_sale_orders {"status":"sale"}`, "state": `odoo_sale_confirm {"order_id":25}`,
+		"payment_state": `odoo_payment_status {"invoice_id":1}`, "account.move/payment_state": `odoo_invoice_list {"status":"paid"}`,
+		"quantity": `odoo_inventory_check {"product_id":45}`, "sale.order/partner_id": `odoo_sale_create_quotation {"partner_id":10,"product_id":45}`,
+	} {
+		hide(fields)
+		tool, args, _ := strings.Cut(call, " ")
+		b.fault(tool, args, fault.Denied)
 	}
 }

@@ -95,7 +95,7 @@ func models(major int) map[string]*model {
 			"amount_total:monetary:Total:currency_id", "amount_residual:monetary:Amount Due:currency_id", "currency_id:many2one:Currency:res.currency",
 			"invoice_date:date:Invoice Date", "invoice_date_due:date:Due Date", "company_id:many2one:Company:res.company"),
 		describe("res.partner", "Contact", "name:char:Name", "email:char:Email", "phone:char:Phone", "city:char:City", "country_id:many2one:Country:res.country", "is_company:boolean:Is a Company",
-			"parent_id:many2one:Related Company:res.partner", "ref:char:Reference", "vat:char:Tax ID", "user_ids:one2many:Users:res.users", "company_id:many2one:Company:res.company", "active:boolean:Active"),
+			"parent_id:many2one:Related Company:res.partner", "ref:char:Reference", "vat:char:Tax ID", "image_1920:binary:Image", "user_ids:one2many:Users:res.users", "company_id:many2one:Company:res.company", "active:boolean:Active"),
 		describe("res.country", "Country", "name:char:Name"), describe("res.currency", "Currency", "name:char:Currency"),
 		describe("res.company", "Companies", "name:char:Company Name", "user_ids:many2many:Accepted Users:res.users"),
 		describe("res.users", "User", "name:char:Name", "login:char:Login", "password:char:Password"),
@@ -123,6 +123,9 @@ func differ(all map[string]*model, major int) {
 		put("sale.order", "state:selection:Status:draft=Quotation,sent=Quotation Sent,sale=Sales Order,done=Locked,cancel=Cancelled")
 	} else {
 		put("sale.order", "locked:boolean:Locked")
+	}
+	if major >= 17 {
+		put("account.move", "invoice_pdf_report_id:many2one:PDF Attachment:ir.attachment")
 	}
 	if major <= 17 {
 		put("product.product", "detailed_type:selection:Product Type:consu=Consumable,service=Service,product=Storable Product")
@@ -181,7 +184,14 @@ func fill(all map[string]*model, major int) {
 	for _, name := range []string{"account", "crm", "sale_management", "stock"} {
 		add("ir.module.module", map[string]any{"name": name, "state": "installed", "license": "LGPL-3", "application": true})
 	}
-	add("ir.attachment", map[string]any{"name": "INV_2026_00001.pdf", "res_model": "account.move", "res_id": 1, "mimetype": "application/pdf", "file_size": 16,
+	add("ir.attachment", map[string]any{"id": 7, "name": "INV_2026_00001.pdf", "res_model": "account.move", "res_id": 1, "mimetype": "application/pdf", "file_size": 16,
 		"datas": base64.StdEncoding.EncodeToString([]byte("%PDF-1.4\nkept\n%%EOF\n"))})
+	if major >= 17 {
+		all["account.move"].find(1)["invoice_pdf_report_id"] = int64(7)
+	}
+	add("ir.attachment", map[string]any{"id": 9, "name": "Contract.pdf", "res_model": "account.move", "res_id": 1, "mimetype": "application/pdf", "file_size": 16,
+		"datas": base64.StdEncoding.EncodeToString([]byte("%PDF-1.4\nanother\n%%EOF\n"))})
+	add("ir.attachment", map[string]any{"id": 10, "name": "Drawing.pdf", "res_model": "sale.order", "res_id": 24, "mimetype": "application/pdf", "file_size": 16,
+		"datas": base64.StdEncoding.EncodeToString([]byte("%PDF-1.4\nanother\n%%EOF\n"))})
 	add("ir.actions.report", map[string]any{"name": "Quotation / Order", "report_name": "sale.report_saleorder", "model": "sale.order"})
 }

@@ -283,6 +283,8 @@ func (w work) shown(f field, r map[string]any, name string) any {
 		v, ok = r["name"]
 	}
 	switch {
+	case ok && f["type"] == "binary" && w.c.Context["bin_size"] == true:
+		return fmt.Sprintf("%d.00 bytes", len(fmt.Sprint(v)))
 	case !ok && (f["type"] == "one2many" || f["type"] == "many2many"):
 		return []any{}
 	case !ok && (f["type"] == "float" || f["type"] == "monetary" || f["type"] == "integer"):
