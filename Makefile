@@ -65,9 +65,11 @@ fuzz: ## Fuzz every target for FUZZTIME (10000x: inputs; or 30s)
 bench: ## Measure what the README states, as ratios in one run
 	@$(GO) test -count=1 -timeout 30m -tags bench -v -run 'TestGate|TestColdStart|TestAuditCost|TestLoad' ./internal/bench
 	@$(GO) test -run '^$$' -bench 'List208' ./internal/router
+	@$(GO) test -run '^$$' -bench 'Overhead' -benchtime 500x ./internal/category/odoo
 
-bench-memory: ## Measure how well memory_search finds (PAWGATE_LOCOMO=FILE adds LoCoMo)
-	@$(GO) test -count=1 -timeout 30m -v -run 'Quality|Labelled|Locomo' ./internal/category/memory
+bench-memory: ## Measure how well and how fast memory_search finds (PAWGATE_LOCOMO=FILE adds LoCoMo, PAWGATE_SCALE=1000,100000 sizes)
+	@$(GO) test -count=1 -timeout 30m -v -run 'Labelled|Locomo' ./internal/category/memory
+	@$(GO) test -run '^$$' -bench 'Scale' -benchtime 1x -timeout 60m ./internal/category/memory
 
 pgvector: ## Run memory's tests on a PostgreSQL with pgvector
 	@export POSTGRES_BIN=$$(.ci/lib/pgvector.sh) && TEST_DATABASE_URL=$$(.ci/lib/postgres.sh) && export TEST_DATABASE_URL && \

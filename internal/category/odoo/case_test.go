@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"pawgate/internal/client/odoo/odootest"
 	"pawgate/internal/fault"
@@ -291,23 +290,19 @@ func TestReport(t *testing.T) {
 	})
 }
 
-// J83, point 5: what a call costs beyond Odoo's own time, and how many
-// requests it makes, whatever the number of records.
-func TestOverhead(t *testing.T) {
+// J83, point 5: one request a call, whatever the number of records; what a
+// call costs beyond Odoo's own time is a benchmark.
+func TestJ83_requests(t *testing.T) {
 	b := setup(t, 18)
 	for i := range 200 {
 		b.Add("res.partner", object{"name": fmt.Sprintf("Partner %d", i), "active": true, "country_id": int64(233)})
 	}
 	b.ok("odoo_search", `{"model":"res.partner","fields":["name","country_id"],"limit":200}`)
-	const calls = 60
-	var ours []time.Duration
+	const calls = 5
 	requests := b.Requests()
 	for range calls {
-		start := time.Now()
 		b.ok("odoo_search", `{"model":"res.partner","fields":["name"],"limit":5}`)
-		ours = append(ours, time.Since(start))
 	}
-	slices.Sort(ours)
 	if n := b.Requests() - requests; n != calls {
 		t.Errorf("%d requests for %d calls", n, calls)
 	}
@@ -315,10 +310,6 @@ func TestOverhead(t *testing.T) {
 	b.ok("odoo_search", `{"model":"res.partner","fields":["name","country_id"],"limit":200}`)
 	if n := b.Requests() - requests; n != 1 {
 		t.Errorf("%d requests for 200 records", n)
-	}
-	t.Logf("p50 of a whole call, the fake's own time included: %v", ours[calls/2])
-	if ours[calls/2] > 10*time.Millisecond {
-		t.Errorf("p50 %v, more than 10 ms", ours[calls/2])
 	}
 }
 

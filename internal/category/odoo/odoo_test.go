@@ -34,7 +34,7 @@ var versions = []int{16, 17, 18, 19}
 // may do everything.
 type bench struct {
 	*odootest.Server
-	t     *testing.T
+	t     testing.TB
 	db    postgres.DB
 	cat   tool.Category
 	now   time.Time
@@ -49,7 +49,7 @@ func setup(t *testing.T, major int) *bench {
 	return setupOn(t, major, postgrestest.New(t))
 }
 
-func setupOn(t *testing.T, major int, db postgres.DB) *bench {
+func setupOn(t testing.TB, major int, db postgres.DB) *bench {
 	t.Helper()
 	b := &bench{Server: odootest.New(t, major), t: t, db: db, now: noon, agent: "clerk-" + strings.ToLower(rand.Text())}
 	u, _ := url.Parse(b.URL)
@@ -113,7 +113,7 @@ func (b *bench) invalid(name, args, parameter string) string {
 }
 
 // clean: no answer shows a traceback, a secret or an address of Odoo's network.
-func clean(t *testing.T, text string) {
+func clean(t testing.TB, text string) {
 	t.Helper()
 	for _, word := range []string{"Traceback", "File \"", "dist-packages", odootest.Key, "limited-pass-123", "10.0.0.5", "hunter2"} {
 		if strings.Contains(text, word) {
