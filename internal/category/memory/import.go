@@ -143,15 +143,14 @@ func (in *importer) add(ctx context.Context, l memoryLine) error {
 // complete fills in what is missing and says why the memory cannot be taken;
 // "" when it can.
 func (l *memoryLine) complete(now time.Time) (reason string) {
+	if reason := l.tooMuch(); reason != "" {
+		return reason
+	}
 	switch {
 	case strings.TrimSpace(l.Content) == "":
 		return "blank content"
-	case utf8.RuneCountInString(l.Content) > 1<<20:
-		return "content longer than 1048576 characters"
-	case strings.ContainsRune(l.Content+l.ID+l.Subject+l.Predicate+l.Object+strings.Join(l.Tags, ""), 0):
-		return "a NUL character"
-	case len(l.ID) > 128:
-		return "id longer than 128 bytes"
+	case l.Origin != "" && !originName.MatchString(l.Origin):
+		return "an origin that is no name"
 	case l.Layer != "" && !slices.Contains([]string{episodic, semantic, procedural}, l.Layer):
 		return "unknown layer"
 	case l.ValidFrom != nil && l.ValidUntil != nil && l.ValidUntil.Before(*l.ValidFrom):
@@ -164,9 +163,10 @@ func (l *memoryLine) complete(now time.Time) (reason string) {
 	if l.Marks == nil {
 		l.Marks = j.marks
 	}
+	l.Marks = slices.DeleteFunc(l.Marks, func(mark string) bool { return !slices.Contains(marks, mark) })
 	l.CreatedAt = cmp.Or(l.CreatedAt, now)
 	l.LastStoredAt = cmp.Or(l.LastStoredAt, l.CreatedAt)
-	l.TimesStored = max(l.TimesStored, 1)
+	l.TimesStored = min(max(l.TimesStored, 1), maxTimesStored)
 	l.Origin = cmp.Or(l.Origin, originImport)
 	if l.OriginTrust == nil {
 		t := trustCeiling(l.Origin)
@@ -177,6 +177,48 @@ func (l *memoryLine) complete(now time.Time) (reason string) {
 		l.Subject, l.Predicate, l.Object, l.ValidFrom, l.ValidUntil = "", "", "", nil, nil
 	} else if l.ValidFrom == nil {
 		l.ValidFrom = &l.CreatedAt
+	}
+	return ""
+}
+
+// maxTimesStored leaves the counter room to count on.
+const maxTimesStored = 1 << 30
+
+// tooMuch says what of a memory is more than the table and its indexes hold:
+// one such line must not keep the others from being imported.
+func (l *memoryLine) tooMuch() (reason string) {
+	ids := append([]string{l.ID, l.SourceEvent, l.Supersedes, l.SupersededBy, l.InvalidatedBy, l.SameAs}, l.DerivedFrom...)
+	for _, part := range []struct {
+		reason string
+		most   int // characters
+		texts  []string
+	}{
+		{"content longer than 1048576 characters", 1 << 20, []string{l.Content}},
+		{"an id longer than 128 characters", 128, ids},
+		{"a fact with a part that is too long", 256, []string{l.Subject}},
+		{"a fact with a part that is too long", 128, []string{l.Predicate}},
+		{"a fact with a part that is too long", 2000, []string{l.Object}},
+		{"a tag longer than 64 characters", maxTagLength, l.Tags},
+	} {
+		for _, text := range part.texts {
+			if strings.ContainsRune(text, 0) {
+				return "a NUL character"
+			}
+			if len(text) > part.most && utf8.RuneCountInString(text) > part.most {
+				return part.reason
+			}
+		}
+	}
+	switch {
+	case len(l.Tags) > maxTags:
+		return "more than 32 tags"
+	case len(l.DerivedFrom) > maxBatch:
+		return "derived from more than 100 memories"
+	}
+	for _, at := range []*time.Time{&l.CreatedAt, &l.LastStoredAt, l.ValidFrom, l.ValidUntil, l.InvalidatedAt} {
+		if at != nil && at.Year() < 1 {
+			return "a time before the year 1"
+		}
 	}
 	return ""
 }

@@ -113,6 +113,14 @@ func TestImportSkips(t *testing.T) {
 		`{"type":"memory","content":"x\u0000y"}`,
 		`{"type":"memory","content":"` + strings.Repeat("x", 1<<20+1) + `"}`,
 		`{"type":"memory","content":"trusts itself","origin":"channel","origin_trust":1,"importance":99,"created_at":"2020-01-01T00:00:00Z"}`,
+		`{"type":"memory","content":"a","origin":"x\u0000y"}`,
+		`{"type":"memory","content":"b","superseded_by":"x\u0000y"}`,
+		`{"type":"memory","content":"c","id":"` + strings.Repeat("x", 129) + `"}`,
+		`{"type":"memory","content":"d","subject":"` + strings.Repeat("x", 4000) + `","predicate":"p","object":"o"}`,
+		`{"type":"memory","content":"e","tags":["` + strings.Repeat("x", 65) + `"]}`,
+		`{"type":"memory","content":"f","derived_from":["` + strings.Repeat(`x","`, 100) + `x"]}`,
+		`{"type":"memory","content":"g","created_at":"0000-01-01T00:00:00Z"}`,
+		`{"type":"memory","content":"counted often","times_stored":99999999999,"marks":["success","made up"],"created_at":"2020-01-01T00:00:00Z"}`,
 		`{"type":"alias","canonical":"x","alias":"X"}`,
 		`{"type":"song"}`,
 		`{broken`,
@@ -123,8 +131,10 @@ func TestImportSkips(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := memory.Imported{Read: 11, Stored: 2, Known: 1, Skipped: map[string]int{
-		"blank content": 1, "unknown layer": 1, "a NUL character": 1, "content longer than 1048576 characters": 1,
+	want := memory.Imported{Read: 19, Stored: 3, Known: 1, Skipped: map[string]int{
+		"an origin that is no name": 1, "an id longer than 128 characters": 1, "a fact with a part that is too long": 1,
+		"a tag longer than 64 characters": 1, "derived from more than 100 memories": 1, "a time before the year 1": 1,
+		"blank content": 1, "unknown layer": 1, "a NUL character": 2, "content longer than 1048576 characters": 1,
 		"an alias without two names": 1, "neither a memory nor an alias": 1, "not valid JSON": 2,
 	}}
 	if diff := cmp.Diff(want, got); diff != "" || progress == 0 {

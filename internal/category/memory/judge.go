@@ -26,6 +26,8 @@ const (
 	markDecision = "decision"
 )
 
+var marks = []string{markSuccess, markFailure, markOpen, markDecision}
+
 // usualImportance is that of a memory which says nothing about itself.
 const usualImportance = 5
 

@@ -248,6 +248,11 @@ func (m memory) readPostings(ctx context.Context, v view, f filterArgs, q *quest
 	if err != nil {
 		return err
 	}
+	if len(v.tags) > 0 { // how common a word is in what is not shared must not show in a score
+		for i := range rows {
+			rows[i].Sampled = 0
+		}
+	}
 	q.read(rows, args["depth"].(int), !f.none(v))
 	return nil
 }

@@ -2,6 +2,7 @@ package memory_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -137,6 +138,21 @@ func TestShare(t *testing.T) {
 			if hides := name == "search tag" || name == "then"; strings.Contains(answer, "OPENMARK") == hides {
 				t.Errorf("%s: %s", name, answer)
 			}
+		}
+	})
+	t.Run("no score tells what is not shared", func(t *testing.T) {
+		for i := range 200 {
+			store(t, s.c, "owner", fmt.Sprintf("number %d of the SECRETWORD notes", i), "private")
+		}
+		score := func(word string) float64 {
+			got := tooltest.OK[results](t, s.c, tooltest.Who("reader"), "memory_search", map[string]any{"query": "launch " + word, "agent_id": "owner"})
+			if len(got.Memories) == 0 {
+				t.Fatalf("found %+v", got.Memories)
+			}
+			return got.Memories[0].Score
+		}
+		if known, unknown := score("SECRETWORD"), score("NOSUCHWORD"); known != unknown {
+			t.Errorf("a word of hidden memories makes a score of %v, one of none %v", known, unknown)
 		}
 	})
 	t.Run("nothing else widens", func(t *testing.T) {
