@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -44,13 +43,14 @@ type field struct {
 	Relation  string             `json:"relation"`
 	Currency  string             `json:"currency_field"`
 	Store     bool               `json:"store"`
+	Related   jsontext.Value     `json:"related"` // the path of the field that it repeats
 	Selection [][]jsontext.Value `json:"selection"`
 }
 
 type fields map[string]field
 
 // attributes are what is asked of fields_get.
-var attributes = []string{"string", "type", "required", "readonly", "relation", "currency_field", "store", "selection"}
+var attributes = []string{"string", "type", "required", "readonly", "relation", "currency_field", "store", "related", "selection"}
 
 // label is a selection's word for a key, in the connection's language.
 func (f field) label(key jsontext.Value) jsontext.Value {
@@ -93,9 +93,14 @@ func (s *session) fields(ctx context.Context, model string) (fields, error) {
 	if err := json.Unmarshal(raw, &f); err != nil {
 		return nil, fmt.Errorf("read fields of %s: %w", model, err)
 	}
-	maps.DeleteFunc(f, func(name string, _ field) bool { return s.conn.hides(model, name) })
-	s.known[model] = f
-	return f, nil
+	open := make(fields, len(f))
+	for name, one := range f {
+		if !s.conn.hides(model, name) && !s.conn.hidesBehind(f, one) {
+			open[name] = one
+		}
+	}
+	s.known[model] = open
+	return open, nil
 }
 
 // key says whose fields, and in which language.
@@ -173,6 +178,44 @@ func similar(name string, all fields) string {
 	}
 	slices.Sort(close)
 	return " (there are " + strings.Join(close[:min(len(close), 5)], ", ") + ")"
+}
+
+// source is the path of the field that a field repeats, in parts: Odoo writes
+// it with dots, before 15 as a list.
+func (f field) source() []string {
+	var text string
+	if json.Unmarshal(f.Related, &text) == nil {
+		return strings.Split(text, ".")
+	}
+	var list []string
+	if json.Unmarshal(f.Related, &list) != nil {
+		return nil
+	}
+	return list
+}
+
+// hidesBehind reports whether a field repeats one that is closed: a lead has
+// its customer's e-mail address, a product's variant all that the product has.
+// Past the first link the models are not known, so there the field's name alone
+// decides.
+func (c connection) hidesBehind(all fields, f field) bool {
+	path := f.source()
+	if len(path) < 2 {
+		return false
+	}
+	model, last := all[path[0]].Relation, path[len(path)-1]
+	switch {
+	case model == "":
+		return false
+	case matches(c.DeniedModels, model):
+		return true
+	case len(path) == 2:
+		return c.hides(model, last)
+	}
+	return slices.ContainsFunc(c.DeniedFields, func(p string) bool {
+		_, name, both := strings.Cut(p, "/")
+		return both && match(name, last) || !both && match(p, last)
+	})
 }
 
 // need refuses where a tool cannot do without fields that the connection hides

@@ -352,3 +352,21 @@ func TestHidden(t *testing.T) {
 		b.fault(tool, args, fault.Denied)
 	}
 }
+
+// A field that repeats a hidden one is hidden too.
+func TestHidden_repeated(t *testing.T) {
+	b := setup(t, 18)
+	for field, path := range map[string]any{"partner_vat": "partner_id.vat", "partner_city": []any{"partner_id", "city"}, "partner_tax": "partner_id.parent_id.vat", "user_mail": "user_id.email"} {
+		b.AddField("crm.lead", field, object{"type": "char", "string": field, "related": path})
+	}
+	b.connect(b.agent, object{"denied_fields": []string{"res.partner/vat"}, "denied_models": []string{"res.users"}})
+	for _, field := range []string{"partner_vat", "partner_tax", "user_mail"} {
+		b.invalid("odoo_search", `{"model":"crm.lead","fields":["`+field+`"]}`, "fields")
+		b.invalid("odoo_search", `{"model":"crm.lead","domain":[["`+field+`","=","x"]]}`, "domain")
+	}
+	b.ok("odoo_search", `{"model":"crm.lead","fields":["partner_city"]}`)
+	shown := fmt.Sprint(b.ok("odoo_schema_fields", `{"model":"crm.lead"}`)["fields"])
+	if strings.Contains(shown, "partner_vat") || !strings.Contains(shown, "partner_city") {
+		t.Errorf("listed: %s", shown)
+	}
+}

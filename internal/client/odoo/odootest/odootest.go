@@ -123,6 +123,13 @@ func (s *Server) Get(model string, id int64) map[string]any {
 	return s.models[model].find(id)
 }
 
+// AddField gives a model one field more.
+func (s *Server) AddField(model, name string, attributes map[string]any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.models[model].fields[name] = attributes
+}
+
 // Drop removes a model, as an app that is not installed lacks it.
 func (s *Server) Drop(model string) {
 	s.mu.Lock()
