@@ -131,7 +131,7 @@ func TestMemory_stack(t *testing.T) {
 	x.ok("--stack", "shop", "agent", "create", "clerk")
 	var lines strings.Builder
 	for i := range 6 {
-		line, err := json.Marshal(map[string]any{"type": "memory", "content": strings.Repeat(string(rune('a'+i))+" ", 400_000)})
+		line, err := json.Marshal(map[string]any{"type": "memory", "content": strings.Repeat(string(rune('a'+i))+"<", 400_000)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -27,7 +27,7 @@ var (
 // always in it, whatever its size.
 const (
 	exportRows  = 500
-	exportBytes = 1 << 20 // of content
+	exportBytes = 1 << 19 // of content
 )
 
 // line is one line of an exported file: a memory or an alias.
