@@ -265,7 +265,8 @@ func unlimited(t *testing.T, url string) {
 			select jsonb_object_agg(class, '{"burst": 1e9, "per_minute": 1e9}'::jsonb)
 			from unnest('{credential,read,write,send,execute,expensive}'::text[]) as class)
 		where id = 'default' returning id`)
-	query[string](t, url, `insert into memory_limits (agent_id, max_per_day) values ('default', 100000000) returning agent_id`)
+	query[string](t, url, `insert into memory_limits (agent_id, max_per_day) values ('default', 100000000)
+		on conflict (agent_id) do update set max_per_day = excluded.max_per_day returning agent_id`)
 }
 
 // recovery measures how long after this moment a call succeeds, and a write.
