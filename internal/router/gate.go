@@ -32,6 +32,7 @@ type call struct {
 
 	local   *LocalDoor             // the stdio door, when it came by it
 	push    func(msg []byte) error // sends the client a message before the answer
+	streams bool                   // the client reads event streams
 	request context.Context        // ends with the client's connection or the deadline
 	answer  *answer                // set when the gate has answered
 }
@@ -106,6 +107,8 @@ func (r *Router) dispatch(ctx context.Context, c *call) tool.Outcome {
 	}
 	ctx, release := r.watch(ctx, c)
 	defer release()
+	ctx, silence := r.progress(ctx, c)
+	defer silence()
 	out := backend.Call(ctx, c.snapshot.Caller, c.entry, c.arguments)
 	if errors.Is(context.Cause(ctx), errStopped) && out.OK == nil {
 		return cutOff(c)

@@ -166,6 +166,16 @@ func acceptsJSON(accept []string) bool {
 	return false
 }
 
+// readsEvents: the client names event streams, as MCP's transport asks of it.
+func readsEvents(accept []string) bool {
+	for part := range strings.SplitSeq(strings.Join(accept, ","), ",") {
+		if media, _, err := mime.ParseMediaType(part); err == nil && media == "text/event-stream" {
+			return true
+		}
+	}
+	return false
+}
+
 // serveHealth answers whether the process is up and the database answers. It
 // tells nothing else.
 func (r *Router) serveHealth(w http.ResponseWriter, req *http.Request) {

@@ -76,7 +76,7 @@ func forward(h http.Handler, w http.ResponseWriter, r *http.Request, c *call, to
 		inner.Header.Set(mcp.HeaderName, gateTool)
 	}
 	s := &splicer{ResponseWriter: w, call: c, tools: tools}
-	c.push = s.push
+	c.push, c.streams = s.push, readsEvents(r.Header.Values("Accept"))
 	h.ServeHTTP(s, inner)
 	s.sendHeader()
 }

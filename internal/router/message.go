@@ -246,8 +246,9 @@ func text(member string, v jsontext.Value) (string, *rpcError) {
 }
 
 // short bounds what an error echoes of the input.
-func short(s string) string {
-	const most = 80
+func short(s string) string { return shortened(s, 80) }
+
+func shortened(s string, most int) string {
 	if len(s) <= most {
 		return s
 	}

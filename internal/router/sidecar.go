@@ -1,6 +1,7 @@
 package router
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	_ "embed"
@@ -89,12 +90,16 @@ func (s Sidecar) Call(ctx context.Context, who caller.Caller, entry *catalog.Ent
 	}
 	req.GetBody = nil // a request is never sent again by the transport
 	req.Header.Set("Content-Type", "application/json")
+	listener := tool.Listener(ctx)
+	if listener != nil {
+		req.Header.Set("Accept", tool.MediaLines)
+	}
 	resp, err := s.Client.Do(req)
 	if err != nil {
 		return s.failed(ctx, who, entry, sent.Load(), err)
 	}
 	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, tool.MaxResult+1<<16))
+	body, err := readOutcome(resp, listener)
 	if err != nil {
 		return s.failed(ctx, who, entry, true, err)
 	}
@@ -105,6 +110,25 @@ func (s Sidecar) Call(ctx context.Context, who caller.Caller, entry *catalog.Ent
 		return s.failed(ctx, who, entry, true, cause)
 	}
 	return decodeOutcome(body, who, entry)
+}
+
+// maxReports bounds the reports before an outcome, in bytes.
+const maxReports = 4 << 20
+
+// readOutcome reads the outcome, and passes on the reports before it.
+func readOutcome(resp *http.Response, listener func(tool.Progress)) ([]byte, error) {
+	if listener == nil || resp.Header.Get("Content-Type") != tool.MediaLines {
+		return io.ReadAll(io.LimitReader(resp.Body, tool.MaxResult+1<<16))
+	}
+	lines := bufio.NewReader(io.LimitReader(resp.Body, tool.MaxResult+maxReports))
+	for {
+		line, err := lines.ReadBytes('\n')
+		var l tool.Line
+		if err != nil || json.Unmarshal(line, &l) != nil || l.Progress == nil {
+			return line, err
+		}
+		listener(*l.Progress)
+	}
 }
 
 func (s Sidecar) failed(ctx context.Context, who caller.Caller, entry *catalog.Entry, sent bool, err error) tool.Outcome {

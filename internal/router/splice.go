@@ -31,7 +31,16 @@ type splicer struct {
 	status int
 	sent   bool
 	tools  func() []byte // the elements of a list, already joined
-	events bool          // a question went out before the answer, so all is server-sent events
+	events bool          // a question or progress went out before the answer, so all is server-sent events
+}
+
+// Header is of no effect once it was sent: mcp-go sets a media type of its own
+// when the answer follows progress, and not every writer took a copy.
+func (s *splicer) Header() http.Header {
+	if s.sent {
+		return http.Header{}
+	}
+	return s.ResponseWriter.Header()
 }
 
 func (s *splicer) WriteHeader(status int) {

@@ -43,6 +43,17 @@ type Outcome struct {
 	Invalid *fault.InvalidArgument `json:"invalid,omitempty"`
 }
 
+// MediaLines is the media type of an answer that tells progress on the way: a
+// line of JSON for each report, then one with the outcome. It is sent to whoever
+// accepts it, and only when there is something to tell.
+const MediaLines = "application/x-ndjson"
+
+// Line is one line of such an answer: a report, or the outcome.
+type Line struct {
+	Progress *Progress `json:"progress,omitempty"`
+	Outcome
+}
+
 // Failed is the outcome of an error: a fault or a broken argument as it is,
 // anything else logged and hidden behind the request id.
 func Failed(err error, requestID string) Outcome {

@@ -186,3 +186,23 @@ func TestLlamafileStart_B_68_ten_at_once(t *testing.T) {
 		t.Errorf("servers: %+v", list.Servers)
 	}
 }
+
+// Whoever listens to a call hears how far the start is, and that it lives.
+func TestLlamafileStart_reports(t *testing.T) {
+	t.Parallel()
+	b := setup(t).put(t, "one.llamafile", "load:1200ms")
+	var told []tool.Progress
+	ctx := tool.WithProgress(t.Context(), func(p tool.Progress) { told = append(told, p) })
+	out := tool.Assemble(b.cat).Call(ctx, tooltest.Who("a"), "llamafile_start", []byte(`{}`))
+	if out.OK == nil || len(told) < 3 {
+		t.Fatalf("%s %+v, told %+v", out.OK, out.Fault, told)
+	}
+	for i, p := range told {
+		if p.Total != 3 || p.Done < 0 || p.Done > 3 || i > 0 && p.Done <= told[i-1].Done || !strings.HasPrefix(p.Message, "one ") {
+			t.Errorf("report %d: %+v", i, p)
+		}
+	}
+	if last := told[len(told)-1]; last.Done < 2 || !strings.Contains(last.Message, "loads its weights") {
+		t.Errorf("the last report: %+v", last)
+	}
+}

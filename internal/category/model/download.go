@@ -10,6 +10,7 @@ import (
 	"pawgate/internal/client/hub"
 	"pawgate/internal/client/llama/hardware"
 	"pawgate/internal/fault"
+	"pawgate/internal/tool"
 )
 
 type downloadArgs struct {
@@ -35,6 +36,7 @@ type downloadResult struct {
 const (
 	defaultWait  = 20 * time.Second
 	answerMargin = time.Second // before the call's deadline an answer still leaves
+	reportEvery  = 500 * time.Millisecond
 )
 
 // download gets a model from the hub, with every part of it. It returns when
@@ -58,7 +60,9 @@ func (m model) download(ctx context.Context, _ caller.Caller, a downloadArgs) (d
 	}
 	waiting, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
+	stop := tool.Reporting(ctx, reportEvery, func() tool.Progress { return spoken(job.Progress()) })
 	p := job.Wait(waiting)
+	stop()
 	if !p.Finished && errors.Is(ctx.Err(), context.Canceled) {
 		job.Cancel()
 		m.downloads.Forget(job)
@@ -105,6 +109,12 @@ func show(job *hub.Job, p hub.Progress, state string) downloadResult {
 		r.Percent = float64(p.Done*1000/p.Total) / 10
 	}
 	return r
+}
+
+// spoken is a download's progress in bytes, for whoever listens to the call.
+func spoken(p hub.Progress) tool.Progress {
+	return tool.Progress{Done: float64(p.Done), Total: float64(p.Total),
+		Message: fmt.Sprintf("%s of %s, %s a second", hardware.Size(p.Done), hardware.Size(p.Total), hardware.Size(rate(p)))}
 }
 
 // rate is bytes per second.

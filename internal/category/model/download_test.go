@@ -126,3 +126,16 @@ func TestModelDownload_INF_15_name_taken(t *testing.T) {
 	b.put(t, "tiny.gguf", []byte("another"))
 	tooltest.Fault(t, b.cat, tooltest.Who("a"), "model_download", `{`+tinyFile+`}`, fault.Conflict)
 }
+
+// Whoever listens to a call hears of the download's progress.
+func TestModelDownload_reports(t *testing.T) {
+	t.Parallel()
+	h := newHub(t)
+	b := setupAt(t, h)
+	var told []tool.Progress
+	ctx := tool.WithProgress(t.Context(), func(p tool.Progress) { told = append(told, p) })
+	out := tool.Assemble(b.cat).Call(ctx, tooltest.Who("a"), "model_download", []byte(`{`+tinyFile+`}`))
+	if out.OK == nil || len(told) == 0 || told[0].Total <= 0 || !strings.Contains(told[0].Message, " a second") {
+		t.Errorf("%s %+v, told %+v", out.OK, out.Fault, told)
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"pawgate/internal/client/llama/library"
 	"pawgate/internal/client/llama/supervise"
 	"pawgate/internal/fault"
+	"pawgate/internal/tool"
 )
 
 // Server is a server of this host and whether it answers.
@@ -123,7 +124,9 @@ func (h *Host) start(ctx context.Context, spec supervise.Spec, need Need, l Load
 	}
 	waiting, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
+	stop := tool.Reporting(ctx, reportEvery, h.startProgress(spec))
 	v, err := h.servers.Start(waiting, spec)
+	stop()
 	if err != nil || v.State != supervise.Starting {
 		release()
 	} else { // it still loads; what it will take stays reserved until it has it
@@ -139,6 +142,43 @@ func (h *Host) start(ctx context.Context, spec supervise.Spec, need Need, l Load
 		return Loading{}, fault.New(fault.Conflict, "%s was stopped while it was starting", v.Name)
 	}
 	return Loading{Server: v, Need: need}, nil
+}
+
+// reportEvery is how often a start tells how far it is.
+const reportEvery = 500 * time.Millisecond
+
+// startProgress gives the steps of a start: 0 prepared, 1 the process runs, 2 it
+// listens and loads the model, 3 ready. How long a step takes nobody knows, so
+// within one it creeps towards the next, which shows the client that it lives.
+func (h *Host) startProgress(spec supervise.Spec) func() tool.Progress {
+	began, step, since := time.Now(), 0, time.Now()
+	return func() tool.Progress {
+		reached, doing := h.step(spec)
+		if reached > step {
+			step, since = reached, time.Now()
+		}
+		inside := time.Since(since).Seconds()
+		return tool.Progress{Done: float64(step) + 0.9*inside/(inside+typicalLoad), Total: 3,
+			Message: fmt.Sprintf("%s %s, for %s", spec.Name, doing, time.Since(began).Round(time.Second))}
+	}
+}
+
+// typicalLoad is after how many seconds a step shows as half done.
+const typicalLoad = 20
+
+func (h *Host) step(spec supervise.Spec) (reached int, doing string) {
+	for _, v := range h.servers.List() {
+		switch {
+		case v.Kind != spec.Kind || v.Name != spec.Name:
+		case v.State == supervise.Ready:
+			return 3, "is ready"
+		case v.Phases.Listening > 0:
+			return 2, "loads its weights"
+		default:
+			return 1, "starts its server"
+		}
+	}
+	return 0, "is prepared"
 }
 
 // reserveFor is how long the memory of a model that is still loading counts as

@@ -114,8 +114,7 @@ func fake(mode string) {
 		load, _ := time.ParseDuration(arg)
 		s.ready = s.ready.Add(load)
 	case "crash":
-		life, _ := time.ParseDuration(arg)
-		time.AfterFunc(life, func() { say("GGML_ASSERT: something is wrong"); os.Exit(134) })
+		s.life, _ = time.ParseDuration(arg)
 	}
 	s.serve()
 }
@@ -124,6 +123,7 @@ func fake(mode string) {
 type server struct {
 	open  bool // answers without the key
 	ready time.Time
+	life  time.Duration // after its first answer to who has the key; 0: for ever
 	key   string
 }
 
@@ -156,5 +156,8 @@ func (s server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		os.Exit(139)
 	default:
 		s.api(w, r)
+		if s.life > 0 {
+			time.AfterFunc(s.life, func() { say("GGML_ASSERT: something is wrong"); os.Exit(134) })
+		}
 	}
 }

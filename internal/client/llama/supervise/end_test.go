@@ -27,7 +27,7 @@ func TestCrash_INF_08_fifty_times(t *testing.T) {
 		return time.Millisecond
 	}
 	s := open(t, cfg)
-	start(t, s, spec("a", llamatest.Program(t, llamatest.Shebang, "crash:60ms")))
+	start(t, s, spec("a", llamatest.Program(t, llamatest.Shebang, "crash:20ms")))
 	until(t, "given up", func() bool { return state(s, "a") == supervise.Failed })
 	v := s.List()[0]
 	if v.Failure.Reason != supervise.Crashed || v.Restarts != 50 || len(pauses) != 50 || pauses[49] != 49 {
