@@ -10,7 +10,7 @@ LAMBDA  := CGO_ENABLED=0 GOOS=linux $(GO) build -trimpath -tags lambda.norpc -ld
 
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
-.PHONY: help run build test check generate tool functions lambda resilience guide conformance claude sam bench bench-memory pgvector soak fuzz
+.PHONY: help run build test real check generate tool functions lambda resilience guide conformance claude sam bench bench-memory pgvector soak fuzz
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,7 +22,11 @@ build: ## Build bin/pawgate
 	@$(GO) build -trimpath -o bin/pawgate ./local/pawgate
 
 test: ## Run all tests; starts a private PostgreSQL when TEST_DATABASE_URL is not set
-	@$(GO) test ./...
+	@$(GO) test -skip '^TestReal_' ./...
+
+real: ## Run the tests with a real llama-server and a small model, which it builds and keeps in ~/.cache
+	@set -e; settings=$$(local/sidecar/llama-server.sh); eval "$$settings"; \
+		$(GO) test -count=1 -timeout 20m -v -run '^TestReal_' ./local/sidecar ./internal/client/llama/gguf
 
 check: ## Vet, and run the repository's own rules
 	@$(GO) vet ./... && $(GO) test ./internal/checks ./internal/catalog

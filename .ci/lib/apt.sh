@@ -20,5 +20,6 @@ apt_install() {
 }
 
 apt_get() {
-	DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "$1" </dev/null >&2
+	# Another step may be installing something at the moment.
+	DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 install -y -q --no-install-recommends "$1" </dev/null >&2
 }
