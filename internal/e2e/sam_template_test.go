@@ -85,7 +85,8 @@ func TestTemplateValid(t *testing.T) {
 
 // TestTemplateDoors: who may call what. A category has no door but the
 // router's role; the operator's function has none but the operator's rights, and
-// this stack's own schedule for upkeep.
+// this stack's own schedule for upkeep; tick has a schedule, and the worker the
+// stack's queue.
 func TestTemplateDoors(t *testing.T) {
 	tpl := newSAM(t).transformed(t)
 	type permission struct {
@@ -100,7 +101,7 @@ func TestTemplateDoors(t *testing.T) {
 		case p.FunctionName == "RouterFunctionAliaslive" && p.Principal == "apigateway.amazonaws.com" && p.SourceArn != nil:
 		case p.FunctionName == "RouterStreamFunctionAliaslive" && p.Principal == "*" && (p.FunctionUrlAuthType == "NONE" || p.InvokedViaFunctionUrl):
 			urlActions = append(urlActions, p.Action)
-		case name == "AdminFunctionMaintainPermission" && p.Principal == "events.amazonaws.com" && p.SourceArn != nil:
+		case (name == "AdminFunctionMaintainPermission" || name == "TickFunctionEveryMinutePermission") && p.Principal == "events.amazonaws.com" && p.SourceArn != nil:
 		default:
 			t.Errorf("%s lets %s call %s", name, p.Principal, p.FunctionName)
 		}
@@ -110,13 +111,13 @@ func TestTemplateDoors(t *testing.T) {
 		t.Errorf("permissions of the Function URL (-want +got):\n%s", diff)
 	}
 	for name, r := range tpl.Resources {
-		if r.Type == "AWS::Lambda::EventSourceMapping" || r.Type == "AWS::Lambda::Url" && !strings.HasPrefix(name, "RouterStream") {
+		if r.Type == "AWS::Lambda::EventSourceMapping" && name != "AgentWorkerFunctionWork" || r.Type == "AWS::Lambda::Url" && !strings.HasPrefix(name, "RouterStream") {
 			t.Errorf("%s is a door of its own: %s", name, r.Type)
 		}
 	}
 	want := []string{}
 	for _, name := range functionNames(t) {
-		if name != "router" && name != "admin" {
+		if !slices.Contains([]string{"router", "admin", "tick", "agent-worker"}, name) {
 			want = append(want, logicalID(name)+"Aliaslive")
 		}
 	}
@@ -199,7 +200,8 @@ func TestTemplateFunctions(t *testing.T) {
 		for _, metric := range []string{"Errors", "Throttles", "Duration"} {
 			operator := name == "AdminFunction" && metric != "Errors" // one call at a time, and migrations are long
 			stream := name == "RouterStreamFunction" && metric == "Duration"
-			if !operator && !stream && !slices.Contains(alarms[name], metric) {
+			worker := name == "AgentWorkerFunction" && metric == "Duration"
+			if !operator && !stream && !worker && !slices.Contains(alarms[name], metric) {
 				t.Errorf("%s has no alarm for %s", name, metric)
 			}
 		}
@@ -211,12 +213,13 @@ func TestTemplateFunctions(t *testing.T) {
 	}
 }
 
-// TestTemplateKeys: only the router's function signs, every category checks,
+// TestTemplateKeys: only the router's function and the worker, which is a router
+// without a public door, sign, every category checks,
 // and no function is told that it runs under SAM local.
 func TestTemplateKeys(t *testing.T) {
 	for name, f := range ofType[lambdaFunction](t, newSAM(t).transformed(t), "AWS::Lambda::Function") {
 		vars := f.Environment.Variables
-		if _, signs := vars["PAWGATE_ASSERTION_KEY"]; signs != strings.HasPrefix(name, "Router") {
+		if _, signs := vars["PAWGATE_ASSERTION_KEY"]; signs != (strings.HasPrefix(name, "Router") || name == "AgentWorkerFunction") {
 			t.Errorf("%s has the signing key: %v", name, signs)
 		}
 		if _, checks := vars["PAWGATE_ASSERTION_PUBLIC_KEY"]; !checks {

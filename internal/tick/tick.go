@@ -45,11 +45,11 @@ const batch = 200
 
 // Done counts what one tick did.
 type Done struct {
-	Fired     int // slots that became work
-	Passed    int // slots recorded as missed, overlapped or suspended
-	Reminders int
-	Swept     work.Swept
-	Sent      int // items that SQS was told of
+	Fired     int        `json:"fired"`  // slots that became work
+	Passed    int        `json:"passed"` // slots recorded as missed, overlapped or suspended
+	Reminders int        `json:"reminders"`
+	Swept     work.Swept `json:"swept"`
+	Sent      int        `json:"sent"` // items that SQS was told of
 }
 
 // Ticker ticks.

@@ -26,6 +26,10 @@ var (
 	finishSQL string
 	//go:embed retry.sql
 	retrySQL string
+	//go:embed release.sql
+	releaseSQL string
+	//go:embed unheard.sql
+	unheardSQL string
 	//go:embed sweep.sql
 	sweepSQL string
 	//go:embed send.sql
@@ -119,6 +123,23 @@ func (q Queue) Fail(ctx context.Context, l Leased, why string) (bool, error) {
 	return n > 0, nil
 }
 
+// Release gives an item back untried, for a worker that is told to stop.
+func (q Queue) Release(ctx context.Context, l Leased) error {
+	if _, err := postgres.Exec(ctx, q.DB, releaseSQL, pgx.StrictNamedArgs{"id": l.ID, "fence": l.Fence}); err != nil {
+		return fmt.Errorf("release work: %w", err)
+	}
+	return nil
+}
+
+// Unheard notes that a message about an item led to nothing: if it still waits,
+// it is told of again when it can run.
+func (q Queue) Unheard(ctx context.Context, id uuid.UUID) error {
+	if _, err := postgres.Exec(ctx, q.DB, unheardSQL, pgx.StrictNamedArgs{"id": id}); err != nil {
+		return fmt.Errorf("return message: %w", err)
+	}
+	return nil
+}
+
 func (q Queue) finish(ctx context.Context, l Leased, state, result, why, notice string) (bool, error) {
 	if l.Source == "notice" {
 		notice = "" // a notice that could not be sent is told to nobody
@@ -144,11 +165,11 @@ func Backoff(attempts int) time.Duration {
 
 // Swept is what Sweep put in order.
 type Swept struct {
-	Cancelled int // covered by a stop, or the agent is gone
-	Buried    int // dead letters
-	Returned  int // taken from a lost worker
-	Unheard   int // to be told to SQS again
-	Archived  int // ephemeral agents
+	Cancelled int `json:"cancelled"` // covered by a stop, or the agent is gone
+	Buried    int `json:"buried"`    // dead letters
+	Returned  int `json:"returned"`  // taken from a lost worker
+	Unheard   int `json:"unheard"`   // to be told to SQS again
+	Archived  int `json:"archived"`  // ephemeral agents
 }
 
 // Sweep takes back what lost its worker and ends what must not run any more.

@@ -1,5 +1,7 @@
--- all agents: the outbox is one.
+-- all agents: the outbox is one. Only what could be claimed is told of.
 update work set sent_at = clock_timestamp()
-where id in (select w.id from work w where w.state = 'queued' and w.sent_at is null and w.run_at <= clock_timestamp()
-             order by w.run_at for update skip locked limit @most)
+where id in (select w.id from work w join agents a on a.id = w.agent_id
+             where w.state = 'queued' and w.sent_at is null and w.run_at <= clock_timestamp() and a.state = 'active'
+               and not exists (select from stops s where s.resumed_at is null and (s.agent_id is null or s.agent_id in (w.agent_id, w.from_agent)))
+             order by w.run_at for update of w skip locked limit @most)
 returning id
