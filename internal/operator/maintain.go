@@ -27,7 +27,11 @@ type Maintained struct {
 	Decisions int `json:"decisions"` // choices that expired more than 30 days ago and nobody made
 	Buckets   int `json:"buckets"`   // limits that nobody drew on for a day: they are full again
 	// Odoo counts documents older than a week and changes older than 400 days.
-	Odoo MaintainedOdoo `json:"odoo" db:"-"`
+	Odoo      MaintainedOdoo `json:"odoo" db:"-"`
+	Work      int            `json:"work"`      // pieces of work that ended more than 30 days ago
+	Slots     int            `json:"slots"`     // records of slots of schedules, as old
+	Schedules int            `json:"schedules"` // schedules without a slot to come, as old
+	Reminders int            `json:"reminders"` // reminders that were over more than 30 days ago
 	// Consolidated counts the agents whose memories were gone over.
 	Consolidated int `json:"consolidated" db:"-"`
 	// Partitions counts the months of the audit trail that were made, so that

@@ -9,10 +9,22 @@ with outcomes as (
     delete from decisions where state = 'open' and expires_at < now() - interval '30 days' returning 1
 ), full_again as (
     delete from buckets where at < now() - interval '1 day' returning 1
+), ended as (
+    delete from work where finished_at < now() - interval '30 days' returning 1
+), slots as (
+    delete from firings where fired_at < now() - interval '30 days' returning 1
+), once as (
+    -- A schedule that has had its last slot, 30 days later.
+    delete from schedules where next_slot is null and updated_at < now() - interval '30 days'
+        and not exists (select from firings f where f.schedule_id = id and f.fired_at > now() - interval '30 days')
+    returning 1
+), reminded as (
+    delete from reminders where ended_at < now() - interval '30 days' returning 1
 ), months as (
     select (date_trunc('month', now()) + n * interval '1 month')::date as month from generate_series(0, 3) n
 ), made as (
     select to_regclass(format('audit_%s', to_char(month, 'YYYY_MM'))) is null as missing, audit_partition(month) from months
 )
 select (select count(*) from outcomes) as outcomes, (select count(*) from old) as approvals, (select count(*) from stale) as decisions,
-       (select count(*) from full_again) as buckets, (select count(*) from made where missing) as partitions
+       (select count(*) from full_again) as buckets, (select count(*) from ended) as work, (select count(*) from slots) as slots,
+       (select count(*) from once) as schedules, (select count(*) from reminded) as reminders, (select count(*) from made where missing) as partitions

@@ -17,6 +17,8 @@ func TestLAM_01_pooled(t *testing.T) {
 	ok[noted](b, "agent create", `{"agent_id":"bot","allow":["*"]}`)
 	b.waits("aone23", "bot", "call", `{"query":"a"}`)
 	b.waits("atwo23", "bot", "call", `{"query":"b"}`)
+	b.exec(`insert into work (id, kind, source, agent_id, from_agent, payload, root_id, state, finished_at)
+		select id, 'prompt', 'x', 'bot', 'bot', '{}', id, 'dead', now() from cast('00000000-0000-7000-8000-000000000001' as uuid) id`)
 	for _, c := range []struct{ command, args string }{
 		{"agent set", `{"agent_id":"bot","approver":"client","approval_minutes":30,"grant_minutes":5}`},
 		{"agent rules", encode(t, map[string]any{"agent_id": "bot", "source": twoRules})},
@@ -36,6 +38,9 @@ func TestLAM_01_pooled(t *testing.T) {
 		{"oauth list", `{}`},
 		{"oauth unmap", `{"issuer":"https://login.example.com","subject":"a"}`},
 		{"maintain", `{}`},
+		{"schedule list", `{"agent_id":"bot"}`},
+		{"queue list", `{"agent_id":"bot","after":"00000000-0000-7000-8000-000000000001"}`},
+		{"queue retry", `{"id":"00000000-0000-7000-8000-000000000001"}`},
 		{"stop", `{"agent_id":"bot"}`},
 	} {
 		ok[map[string]any](b, c.command, c.args)

@@ -251,3 +251,18 @@ func TestReminders(t *testing.T) {
 		t.Errorf("%v, work (-want +got):\n%s", err, diff)
 	}
 }
+
+// TestPooled: behind a transaction pooler the types of arguments are not asked
+// for, so every statement must make do without.
+func TestPooled(t *testing.T) {
+	t.Parallel()
+	b := setup(t, postgrestest.Pool(t, postgres.Config{URL: postgrestest.CloneURL(t), Pooled: true, MaxConns: 4}))
+	b.schedule("* * * * *", noon, "jitter_seconds = 60")
+	b.exec(`insert into reminders (id, agent_id, due_at, mode, channel, chat_id, message) values ('r1', 'bob', now(), 'direct', 'line', '8', 'm')`)
+	if done := b.tick(noon); done.Fired != 1 || done.Reminders != 1 {
+		t.Errorf("done %+v", done)
+	}
+	if _, err := (tick.Ticker{DB: b.db}).Tick(t.Context()); err != nil { // by the database's clock
+		t.Error(err)
+	}
+}

@@ -81,7 +81,11 @@ func (q Queue) lease() float64 {
 
 // Claim leases up to most items that are due; with ids, only of those.
 func (q Queue) Claim(ctx context.Context, most int, ids ...uuid.UUID) ([]Leased, error) {
-	leased, err := postgres.All[Leased](ctx, q.DB, claimSQL, pgx.StrictNamedArgs{"ids": ids, "most": most, "worker": q.Worker, "lease": q.lease()})
+	var only []string // nil is null: all
+	for _, id := range ids {
+		only = append(only, id.String())
+	}
+	leased, err := postgres.All[Leased](ctx, q.DB, claimSQL, pgx.StrictNamedArgs{"ids": only, "most": most, "worker": q.Worker, "lease": q.lease()})
 	if err != nil {
 		return nil, fmt.Errorf("claim work: %w", err)
 	}

@@ -460,3 +460,32 @@ func TestDispatch(t *testing.T) {
 		t.Errorf("sent %d again, %v", sent, err)
 	}
 }
+
+// TestPooled: behind a transaction pooler the types of arguments are not asked
+// for, so every statement must make do without.
+func TestPooled(t *testing.T) {
+	t.Parallel()
+	b := setup(t, postgrestest.Pool(t, postgres.Config{URL: postgrestest.CloneURL(t), Pooled: true, MaxConns: 4}))
+	item := ask("hello")
+	item.Notify, item.Key, item.NarrowedBy = &work.Notify{Channel: "line", ChatID: "8"}, "k", []string{"alice"}
+	id := b.queued(item).ID
+	if sent, err := work.Dispatch(t.Context(), b.db, &sender{refuse: map[string]bool{id.String(): true}}); err != nil || sent != 0 {
+		t.Errorf("sent %d, %v", sent, err)
+	}
+	l := b.claim(id)
+	b.is("extend", true)(b.q.Extend(t.Context(), l))
+	b.is("fail", true)(b.q.Fail(t.Context(), l, "away"))
+	b.due(id)
+	l = b.claim()
+	if err := b.q.Release(t.Context(), l); err != nil {
+		t.Error(err)
+	}
+	if err := b.q.Unheard(t.Context(), id); err != nil {
+		t.Error(err)
+	}
+	b.is("done", true)(b.q.Done(t.Context(), b.claim(), "42"))
+	if _, err := work.Sweep(t.Context(), b.db); err != nil {
+		t.Error(err)
+	}
+	b.want(id, row{State: "done", Result: "42", Attempts: 2})
+}

@@ -10,7 +10,7 @@ import (
 )
 
 // poll is how often a local worker looks for work.
-const poll = 500 * time.Millisecond
+const poll = time.Second
 
 // Serve looks for work and does it, so many items at once, until ctx ends; then
 // what is under way is given back untried.

@@ -258,6 +258,13 @@ func TestColumns(t *testing.T) {
 		       ('ay', 'bot', 'k', 't', '', '', 'pending', null, null, null, now() + interval '1 hour')`); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := postgrestest.Pool(t, configFromEnv(t)).Exec(t.Context(), `
+		with asked as (insert into schedules (id, agent_id, created_by, name, cron, timezone, task, next_slot) values ('s1', 'bot', 'boss', 'n', '0 9 * * *', 'UTC', 'x', now())),
+		     fired as (insert into firings (schedule_id, slot, state, missed) values ('s1', now(), 'missed', 3))
+		insert into work (id, kind, source, agent_id, from_agent, payload, root_id, state, error, finished_at)
+		values (gen_random_uuid(), 'prompt', 'schedule', 'bot', 'boss', '{}', gen_random_uuid(), 'dead', 'no model', now())`); err != nil {
+		t.Fatal(err)
+	}
 	given := map[string]string{"agent limits": "bot", "soul log": "bot", "agent explain": "bot list_agents"}
 	for _, r := range operatorRows() {
 		if r.view.list == "" || r.name == "migrate" { // nothing is left to migrate

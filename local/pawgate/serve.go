@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"pawgate/internal/operator"
@@ -20,7 +21,7 @@ import (
 func serverCommands() []command {
 	return []command{
 		{name: "serve", about: "Serve MCP over HTTP on this machine, with every category in this process.",
-			detail:   "Without DATABASE_URL a private PostgreSQL cluster is started and shared with\nevery other pawgate of this user. The first start makes the agent default and\nshows its key, once.\n",
+			detail:   "Without DATABASE_URL a private PostgreSQL cluster is started and shared with\nevery other pawgate of this user. The first start makes the agent default and\nshows its key, once. Scheduled tasks, reminders\nand work for agents are done here too; their model is PAWGATE_CHAT_URL's.\n",
 			examples: []string{"serve"}, run: runServe},
 		{name: "mcp-server", usage: "[--agent NAME]", about: "Speak MCP on standard input and output, for Claude Code.",
 			detail:   "Acts as agent default of the local cluster, or as the agent named. With\nPAWGATE_URL and PAWGATE_KEY it is a bridge to a deployed router instead.\n",
@@ -54,6 +55,11 @@ func runServe(ctx context.Context, a *app, args []string) error {
 	defer local.Close()
 	welcome(a.stdout, addr, local.FirstKey)
 	go maintain(ctx, local, a.log)
+	ctx, stop := context.WithCancel(ctx)
+	var working sync.WaitGroup
+	working.Go(func() { local.Work(ctx, s, a.log) })
+	defer working.Wait() // what is under way is given back before the database is left
+	defer stop()
 	return listen.Serve(ctx, listener, nil, local.Router)
 }
 

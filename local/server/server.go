@@ -28,6 +28,7 @@ import (
 	"pawgate/internal/postgres/migrate"
 	"pawgate/internal/router"
 	"pawgate/internal/tool"
+	"pawgate/internal/worker"
 	"pawgate/local/database"
 )
 
@@ -43,6 +44,8 @@ type Settings struct {
 	Embeddings embed.Config
 	Web        web.Settings
 	Chat       chat.Config
+	Tiers      worker.Models
+	Workers    int `envconfig:"PAWGATE_WORKERS" default:"4" desc:"pieces of queued work that serve does at once; 0: none"`
 }
 
 // localConns is how many connections serve may hold.

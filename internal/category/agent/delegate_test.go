@@ -17,6 +17,7 @@ import (
 	"pawgate/internal/category/agent"
 	"pawgate/internal/fault"
 	"pawgate/internal/postgres"
+	"pawgate/internal/postgres/postgrestest"
 	"pawgate/internal/tool/tooltest"
 	"pawgate/internal/work"
 )
@@ -276,5 +277,22 @@ func TestTold(t *testing.T) {
 	tooltest.Fault(t, cat, tooltest.Who("lead"), "send_to_agent", `{"agent_id":"nobody","prompt":"x"}`, fault.NotFound)
 	if told != 1 {
 		t.Errorf("told %d times", told)
+	}
+}
+
+// LAM-01: behind a transaction pooler the types of parameters are guessed from
+// Go's, so every statement is run that way once.
+func TestLAM_01_delegation_pooled(t *testing.T) {
+	t.Parallel()
+	db := postgrestest.Pool(t, postgres.Config{URL: postgrestest.CloneURL(t), Pooled: true})
+	if _, err := db.Exec(t.Context(), `insert into agents (id, reports_to, allowed_tools) values ('lead', null, '{*}'), ('coder', 'lead', '{}')`); err != nil {
+		t.Fatal(err)
+	}
+	cat := agent.New(db, func() time.Time { return noon })
+	sent := tooltest.OK[receipt](t, cat, tooltest.Who("lead"), "send_to_agent", `{"agent_id":"coder","prompt":"x","notify_channel":"line","notify_chat_id":"8"}`)
+	tooltest.OK[receipt](t, cat, tooltest.Who("lead"), "spawn_agent", `{"agent_id":"coder","task":"x"}`)
+	tooltest.OK[receipt](t, cat, tooltest.Who("lead"), "spawn_ephemeral", `{"instruction":"x","context":"y","tools":["memory_search"]}`)
+	for _, args := range []string{`{"agent_id":"coder"}`, `{"agent_id":"coder","message_id":"` + sent.MessageID + `"}`} {
+		tooltest.OK[responses](t, cat, tooltest.Who("lead"), "check_responses", args)
 	}
 }

@@ -26,10 +26,20 @@ func TestLAM_01_pooled(t *testing.T) {
 		{"decision_list", `{}`},
 		{"decision_resolve", `{"decision_id":"` + choice + `","chosen_key":"a"}`},
 		{"submit_feedback", `{"signal_type":"positive","detail":"x"}`},
+		{"schedule_task", `{"cron":"0 9 * * *","task":"x","name":"n","notify_channel":"line","notify_chat_id":"8"}`},
+		{"list_cron_tasks", `{"enabled_only":true,"limit":2}`},
+		{"update_cron_task", `{"name":"n","task":"y"}`},
+		{"run_cron_task", `{"name":"n"}`},
+		{"pause_cron_task", `{"name":"n"}`},
+		{"delete_cron_task", `{"name":"n"}`},
+		{"create_reminder", `{"time":"5m","message":"m","channel":"line","chat_id":"8"}`},
+		{"list_reminders", `{}`},
 		{"emergency_stop", `{"action":"status"}`},
 	} {
 		tooltest.OK[map[string]any](t, cat, coder, c.name, c.args)
 	}
+	id := remind(t, cat, coder, "1h")
+	tooltest.OK[map[string]any](t, cat, coder, "cancel_reminder", `{"id":"`+id+`"}`)
 	tooltest.OK[decided](t, cat, approver(), "tool_approve", `{"approval_id":"`+asked.ApprovalID+`","decision":"approve","for_minutes":5}`)
 	tooltest.OK[result](t, cat, operator(), "emergency_stop", `{"action":"stop","agent_id":"coder"}`)
 }

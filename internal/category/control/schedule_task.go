@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	_ "embed"
+	"encoding/json"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
@@ -50,11 +51,16 @@ func (a scheduleTaskArgs) Validate() error {
 	return nil
 }
 
-func (a scheduleTaskArgs) notify() *work.Notify {
+// notify is where results are told, as JSON; nil: nowhere.
+func (a scheduleTaskArgs) notify() (*string, error) {
 	if a.Channel == "" {
-		return nil
+		return nil, nil
 	}
-	return &work.Notify{Channel: a.Channel, ChatID: a.ChatID, ThreadID: a.ThreadID}
+	encoded, err := json.Marshal(work.Notify{Channel: a.Channel, ChatID: a.ChatID, ThreadID: a.ThreadID})
+	if err != nil {
+		return nil, fmt.Errorf("encode notify: %w", err)
+	}
+	return new(string(encoded)), nil
 }
 
 // scheduleTask makes a schedule. Its first slot is after now; what the other
@@ -75,6 +81,10 @@ func (c control) scheduleTask(ctx context.Context, who caller.Caller, a schedule
 	if err := c.checkReach(ctx, who, agentID); err != nil {
 		return cronResult{}, err
 	}
+	notify, err := a.notify()
+	if err != nil {
+		return cronResult{}, err
+	}
 	next := s.Next(now)
 	task := cronTask{ID: newID("s"), AgentID: agentID, Name: a.Name, Cron: s.Cron, Timezone: zone, Enabled: true, NextSlot: &next}
 	err = postgres.InTx(ctx, c.db, func(tx pgx.Tx) error {
@@ -87,7 +97,7 @@ func (c control) scheduleTask(ctx context.Context, who caller.Caller, a schedule
 		}
 		_, err = postgres.Exec(ctx, tx, scheduleTaskSQL, pgx.StrictNamedArgs{
 			"id": task.ID, "agent": who.Agent, "agent_id": agentID, "name": a.Name, "cron": s.Cron, "timezone": zone, "task": a.Task,
-			"notify": a.notify(), "misfire": cmp.Or(a.Misfire, "once"), "overlap": cmp.Or(a.Overlap, "skip"), "jitter": a.Jitter,
+			"notify": notify, "misfire": cmp.Or(a.Misfire, "once"), "overlap": cmp.Or(a.Overlap, "skip"), "jitter": a.Jitter,
 			"scopes": work.Scopes(who), "next": next, "now": now,
 		})
 		if err != nil {
