@@ -79,5 +79,5 @@ pgvector: ## Run memory's tests on a PostgreSQL with pgvector
 	@export POSTGRES_BIN=$$(.ci/lib/pgvector.sh) && TEST_DATABASE_URL=$$(.ci/lib/postgres.sh) && export TEST_DATABASE_URL && \
 		$(GO) test -count=1 ./internal/category/memory ./internal/checks; status=$$?; .ci/lib/postgres.sh stop; exit $$status
 
-soak: build ## Load pawgate for SOAK_MINUTES (10) while its database is killed
+soak: build ## Load pawgate for SOAK_MINUTES (10) while its database, and those who do its work, are killed
 	@$(GO) test -count=1 -timeout 90m -tags 'e2e soak' -v -run 'TestSoak' ./internal/e2e

@@ -54,6 +54,7 @@ type scheduleLine struct {
 	LastRun   *time.Time   `json:"last_run"`
 	LastState string       `json:"last_state"`
 	LastError string       `json:"last_error,omitzero"`
+	Delivery  string       `json:"last_delivery"`
 	Runs      int          `json:"runs"`
 	Failures  int          `json:"failures"`
 }

@@ -5,7 +5,7 @@ func workRows() []row {
 		{name: "schedule list", operands: []operand{maybeAgent}, examples: []string{"schedule list", "schedule list clerk --json"},
 			view: view{list: "tasks", empty: "nothing is scheduled", columns: []column{
 				{"ID", "id"}, {"AGENT", "agent_id"}, {"NAME", "name"}, {"STATE", "state"}, {"CRON", "cron"}, {"ZONE", "cron_timezone"},
-				{"NEXT RUN", "next_run"}, {"LAST RUN", "last_run"}, {"LAST RESULT", "last_state"}, {"RUNS", "runs"}, {"FAILED", "failures"}}}},
+				{"NEXT RUN", "next_run"}, {"LAST RUN", "last_run"}, {"LAST RESULT", "last_state"}, {"TOLD", "last_delivery"}, {"RUNS", "runs"}, {"FAILED", "failures"}}}},
 		{name: "queue list", operands: []operand{maybeAgent}, examples: []string{"queue list", "queue list clerk --state dead", "--stack prod queue list --json"},
 			view: view{list: "work", empty: "no work", columns: []column{
 				{"ID", "id"}, {"STATE", "state"}, {"AGENT", "agent_id"}, {"FROM", "from_agent"}, {"SOURCE", "source"}, {"ATTEMPTS", "attempts"},

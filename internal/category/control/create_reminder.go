@@ -81,7 +81,7 @@ func (c control) createReminder(ctx context.Context, who caller.Caller, a create
 	case at.Sub(now) > maxAhead:
 		return reminderResult{}, fault.Invalid("time", "a reminder is at most %d days ahead", int(maxAhead.Hours()/24))
 	}
-	r := reminderResult{ID: newID("r"), TriggerAt: at.UTC(), Mode: cmp.Or(a.Mode, direct), Channel: a.Channel, ChatID: a.ChatID}
+	r := reminderResult{ID: newID("r"), TriggerAt: at.UTC().Truncate(time.Millisecond), Mode: cmp.Or(a.Mode, direct), Channel: a.Channel, ChatID: a.ChatID}
 	err = postgres.InTx(ctx, c.db, func(tx pgx.Tx) error {
 		have, err := postgres.One[struct{ N int }](ctx, tx, reminderCountSQL, pgx.StrictNamedArgs{"agent": who.Agent})
 		if err != nil {

@@ -35,6 +35,7 @@ type cronList struct {
 		NextRun               *time.Time `json:"next_run"`
 		LastState             string     `json:"last_state"`
 		LastError             string     `json:"last_error"`
+		LastDelivery          string     `json:"last_delivery"`
 		Runs, Failures        int
 	}
 	NextCursor string `json:"next_cursor"`
@@ -226,10 +227,17 @@ func TestRunCronTask(t *testing.T) {
 	tooltest.Fault(t, cat, tooltest.Who("lead"), "run_cron_task", `{"name":"n"}`, fault.InProgress)
 	exec(t, db, `update work set state = 'dead', error = 'no model', finished_at = now()`)
 	got := tooltest.OK[cronList](t, cat, tooltest.Who("lead"), "list_cron_tasks", `{}`).Tasks[0]
-	if got.LastState != "dead" || got.LastError != "no model" || got.Runs != 1 || got.Failures != 1 {
+	if got.LastDelivery != "" || got.LastState != "dead" || got.LastError != "no model" || got.Runs != 1 || got.Failures != 1 {
 		t.Errorf("listed %+v", got)
 	}
 	tooltest.OK[struct{}](t, cat, tooltest.Who("lead"), "run_cron_task", `{"name":"n"}`)
+	exec(t, db, `insert into work (id, kind, source, agent_id, from_agent, payload, root_id, idempotency_key, state, error, finished_at)
+		select gen_random_uuid(), 'call', 'notice', 'lead', 'lead', '{}', id, 'notice/' || id, 'dead', 'blocked', now() from work where finished_at is null`)
+	exec(t, db, `update work set state = 'done', finished_at = now() where finished_at is null`)
+	got = tooltest.OK[cronList](t, cat, tooltest.Who("lead"), "list_cron_tasks", `{}`).Tasks[0]
+	if got.LastState != "done" || got.LastDelivery != "failed" || got.LastError != "blocked" {
+		t.Errorf("a result that nobody was told of: %+v", got)
+	}
 	exec(t, db, `update work set state = 'done', finished_at = now() where finished_at is null`)
 	exec(t, db, `update agents set state = 'paused' where id = 'coder'`)
 	tooltest.Fault(t, cat, tooltest.Who("lead"), "run_cron_task", `{"name":"n"}`, fault.NotFound)
@@ -315,6 +323,12 @@ func TestReminders(t *testing.T) {
 	exec(t, db, `insert into work (id, kind, source, agent_id, from_agent, payload, root_id, state, error, finished_at)
 		select work_id, 'call', 'reminder', 'lead', 'lead', '{}', work_id, case id when $1 then 'dead' else 'done' end, 'blocked', now() from reminders where state = 'fired'`, early)
 	tooltest.Fault(t, cat, lead, "cancel_reminder", fmt.Sprintf(`{"id":%q}`, early), fault.Conflict)
+	exec(t, db, `insert into work (id, kind, source, agent_id, from_agent, payload, root_id, idempotency_key)
+		select gen_random_uuid(), 'call', 'notice', 'lead', 'lead', '{}', work_id, 'notice/' || work_id from reminders where id = $1`, callback)
+	if got := tooltest.OK[reminderList](t, cat, lead, "list_reminders", `{"status":"sending"}`); len(got.Reminders) != 1 || got.Reminders[0].ID != callback {
+		t.Errorf("answered and not yet sent: %+v", got)
+	}
+	exec(t, db, `update work set state = 'done', finished_at = now() where source = 'notice'`)
 	for state, want := range map[string]string{"cancelled": late, "failed": early, "delivered": callback} {
 		got := tooltest.OK[reminderList](t, cat, lead, "list_reminders", fmt.Sprintf(`{"status":%q}`, state))
 		if len(got.Reminders) != 1 || got.Reminders[0].ID != want {

@@ -40,8 +40,10 @@ type listedCron struct {
 	// not run: missed, overlapped or suspended.
 	LastState string `json:"last_state,omitzero"`
 	LastError string `json:"last_error,omitzero"`
-	Runs      int    `json:"runs"`     // of the last 30 days
-	Failures  int    `json:"failures"` // of them
+	// LastDelivery is sending, delivered or failed, where results are told.
+	LastDelivery string `json:"last_delivery,omitzero"`
+	Runs         int    `json:"runs"`     // of the last 30 days
+	Failures     int    `json:"failures"` // of them
 }
 
 type listCronTasksResult struct {

@@ -11,12 +11,15 @@ select s.id, s.name, s.agent_id, s.created_by, s.cron, s.timezone, left(s.task, 
                 then 'suspended'
             else 'active' end as state,
        case when s.enabled then s.next_slot end as next_run,
-       last.slot as last_run, coalesce(last.state, '') as last_state, coalesce(last.error, '') as last_error, counts.runs, counts.failures
+       last.slot as last_run, coalesce(last.state, '') as last_state, coalesce(last.error, '') as last_error,
+       coalesce(last.delivery, '') as last_delivery, counts.runs, counts.failures
 from schedules s
 join agents a on a.id = s.agent_id
 left join lateral (
-    select f.slot, coalesce(w.state, f.state) as state, left(w.error, 500) as error
+    select f.slot, coalesce(w.state, f.state) as state, left(coalesce(nullif(w.error, ''), n.error), 500) as error,
+           case when n.id is null then '' when n.finished_at is null then 'sending' when n.state = 'done' then 'delivered' else 'failed' end as delivery
     from firings f left join work w on w.id = f.work_id
+        left join work n on n.from_agent = s.created_by and n.idempotency_key = 'notice/' || w.id
     where f.schedule_id = s.id
     order by f.slot desc
     limit 1
