@@ -4,6 +4,8 @@ package bench
 
 import (
 	"fmt"
+	"net/url"
+	"os"
 	"slices"
 	"testing"
 	"time"
@@ -17,7 +19,16 @@ import (
 // two models and three kinds of requests each, a thousand users. It takes
 // minutes and gigabytes, so only "make bench-usage" runs it.
 func TestUsage(t *testing.T) {
-	db := postgrestest.Pool(t, postgres.Config{URL: postgrestest.CloneURL(t), MaxConns: 2})
+	at, err := url.Parse(postgrestest.CloneURL(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := os.Getenv("PAWGATE_BENCH_USAGE") // a database of the same server, filled by an earlier run
+	filled := name != ""
+	if filled {
+		at.Path = "/" + name
+	}
+	db := postgrestest.Pool(t, postgres.Config{URL: at.String(), MaxConns: 2})
 	const rows = 10_000_000
 	started := time.Now()
 	for _, sql := range []string{
@@ -31,6 +42,9 @@ func TestUsage(t *testing.T) {
 		`select usage_rebuild()`,
 		`vacuum analyze`,
 	} {
+		if filled {
+			break
+		}
 		if _, err := db.Exec(t.Context(), sql); err != nil {
 			t.Fatalf("%s: %v", sql, err)
 		}

@@ -32,7 +32,7 @@ const (
 	Edition            Reason = "edition"
 	Ungranted          Reason = "grant_required"
 	Forbidden          Reason = "forbidden_by_rule"
-	OverBudget         Reason = "over_budget"
+	BudgetExceeded     Reason = "budget_exceeded"
 	InProgress         Reason = "in_progress"
 	DeadlineExceeded   Reason = "deadline_exceeded"
 	Cancelled          Reason = "cancelled"

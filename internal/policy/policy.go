@@ -64,6 +64,9 @@ type Snapshot struct {
 	// FloodWait and ClassWait are how long until the credential's and the tool
 	// class's bucket has a token; zero when one was taken.
 	FloodWait, ClassWait time.Duration
+	// Money is what the tool costs and whether there is any left for it; nil
+	// where it costs nothing and no budget covers it.
+	Money *Money
 }
 
 // Tool is a tool as the catalogue knows it.
@@ -262,12 +265,15 @@ func Weigh(s Snapshot, t Tool, arguments []byte) (d Decision, because string) {
 	return Decision{Allowed: true}, because
 }
 
-// Limited is the tool class's own limit (step 14).
+// Limited is the tool class's own limit, and a budget that is used up (step 14).
 func Limited(s Snapshot, t Tool) Decision {
-	if s.ClassWait <= 0 {
-		return Decision{Allowed: true}
+	if s.ClassWait > 0 {
+		return limited(StepLimit, "rate_limited", s.ClassWait, fmt.Sprintf("this agent calls too many %s tools", t.Class))
 	}
-	return limited(StepLimit, "rate_limited", s.ClassWait, fmt.Sprintf("this agent calls too many %s tools", t.Class))
+	if s.Money != nil && s.Money.Stop != nil && !free(t.Category) {
+		return Broke(*s.Money.Stop, nil)
+	}
+	return Decision{Allowed: true}
 }
 
 // match finds the first pattern that covers a tool's name.

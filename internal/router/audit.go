@@ -19,6 +19,7 @@ import (
 	"pawgate/internal/fault"
 	"pawgate/internal/postgres"
 	"pawgate/internal/tool"
+	"pawgate/internal/usage"
 )
 
 //go:embed settle.sql
@@ -101,6 +102,9 @@ type finished struct {
 	// Release says that nothing was done, so the key is free again and the
 	// approval good for another attempt.
 	Release bool `json:"release"`
+	// Hold is the money to let go, Usage what the call cost.
+	Hold  string     `json:"hold,omitempty"`
+	Usage *usage.Row `json:"usage,omitempty"`
 }
 
 func (held reservation) finish(c *call, out tool.Outcome) (finished, error) {
@@ -117,7 +121,8 @@ func (held reservation) finish(c *call, out tool.Outcome) (finished, error) {
 		return finished{}, fmt.Errorf("encode outcome: %w", err)
 	}
 	return finished{AgentID: c.snapshot.Agent.ID, CredentialID: c.snapshot.Caller.Credential, RequestID: c.requestID,
-		Key: held.ticket, ApprovalID: held.approval, Outcome: string(encoded), Release: nothingDone(out)}, nil
+		Key: held.ticket, ApprovalID: held.approval, Outcome: string(encoded), Release: nothingDone(out),
+		Hold: held.hold, Usage: c.cost(out)}, nil
 }
 
 // nothingDone reports whether a fault says that the call never ran.

@@ -143,7 +143,7 @@ func (r *Router) settle(ctx context.Context, c *call, reserved reservation, out 
 	if !reserved.recorded { // a read: its decision is recorded with its outcome
 		record.rows = []auditRow{r.decisionRow(c), outcome}
 	}
-	if reserved.ticket != "" || reserved.approval != "" {
+	if reserved.ticket != "" || reserved.approval != "" || reserved.hold != "" || c.price() != nil {
 		end, err := reserved.finish(c, out)
 		if err != nil {
 			return r.unrecorded(c, err, false)

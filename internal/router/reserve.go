@@ -29,6 +29,7 @@ type reservation struct {
 	recorded bool   // the decision's audit row is written
 	ticket   string // the idempotency key that was claimed
 	approval string // the approval that was used
+	hold     string // the money that is held back, by its id
 }
 
 // request is the argument of gate_reserve.
@@ -49,6 +50,7 @@ type request struct {
 	Life         string          `json:"life"`
 	Accepted     string          `json:"accepted"` // the approval that the person at the client gave just now
 	Again        bool            `json:"again"`    // an attempt of this very call may have been carried out
+	Budget       *hold           `json:"budget"`   // what the call costs, where a budget covers it
 }
 
 // verdict is what gate_reserve answers.
@@ -59,6 +61,7 @@ type verdict struct {
 	Reason     string    `json:"reason"`
 	Until      time.Time `json:"until"`
 	ApprovalID string    `json:"approval_id"` // the approval that was used, if it is used up
+	Refusal    *refusal  `json:"refusal"`     // the budget that has no room, when limited by one
 
 	decision policy.Decision // why a call that waited is refused after all
 }
@@ -69,22 +72,24 @@ type wish struct {
 	because  string // why a person must approve, or ''
 	limited  bool   // the class has no token left; a repetition passes all the same
 	accepted string // the approval that the person at the client gave just now
+	hold     *hold  // what the call costs, where a budget covers it
 }
 
 // reserve takes the last steps before a call runs: a known idempotency key
 // returns its first outcome, the limit of the tool's class, an approval. One
 // transaction does it, and writes the decision's audit row before anything is
-// changed. A plain read needs none of it.
+// changed. A plain read needs none of it, unless it costs money of a budget.
 func (r *Router) reserve(ctx context.Context, c *call, because string) (reservation, *answer) {
 	limit := policy.Limited(c.snapshot, c.entry.Tool)
-	if c.entry.Hints.ReadOnly && because == "" {
+	held := c.hold()
+	if c.entry.Hints.ReadOnly && because == "" && held == nil {
 		if !limit.Allowed {
 			a := r.refuse(ctx, c, limit)
 			return reservation{}, &a
 		}
 		return reservation{}, nil
 	}
-	w := wish{because: because, limited: !limit.Allowed}
+	w := wish{because: because, limited: !limit.Allowed, hold: held}
 	c.because = because
 	if !c.entry.Hints.ReadOnly {
 		w.ticket = c.message.ticket
@@ -105,7 +110,7 @@ func (r *Router) reserve(ctx context.Context, c *call, because string) (reservat
 		a := r.held(ctx, c, v, limit)
 		return reservation{}, &a
 	}
-	return reservation{recorded: true, ticket: w.ticket, approval: v.ApprovalID}, nil
+	return reservation{recorded: true, ticket: w.ticket, approval: v.ApprovalID, hold: held.id()}, nil
 }
 
 // consult lets the person at the client decide a pending approval, and gives
@@ -202,7 +207,7 @@ func (r *Router) giveBack(ctx context.Context, c *call, w wish, cause error) {
 	row := r.row(c, "outcome")
 	row.Decision, row.Outcome, row.Reason = "refused", "fault", "reservation_lost"
 	err := r.audit.keep(ctx, record{rows: []auditRow{row}, finished: []finished{{
-		AgentID: c.snapshot.Agent.ID, CredentialID: c.snapshot.Caller.Credential, RequestID: c.requestID, Key: w.ticket, Release: true}}})
+		AgentID: c.snapshot.Agent.ID, CredentialID: c.snapshot.Caller.Credential, RequestID: c.requestID, Key: w.ticket, Hold: w.hold.id(), Release: true}}})
 	if err != nil { // it is still tried, for auditPatience
 		r.Log.Warn("reservation not given back yet", "request_id", c.requestID, "error", err)
 	}
@@ -237,7 +242,7 @@ func (r *Router) request(ctx context.Context, c *call, w wish) (request, []byte,
 		AgentID: c.snapshot.Agent.ID, CredentialID: c.snapshot.Caller.Credential, RequestID: c.requestID,
 		Tool: c.entry.Name, Definition: c.entry.Fingerprint(), Hash: c.hash(),
 		Arguments: c.arguments, Shown: shown(r.redactedArguments(c.entry, c.arguments)),
-		Ticket: orNil(w.ticket), Because: orNil(w.because), Limited: w.limited, Accepted: w.accepted,
+		Ticket: orNil(w.ticket), Because: orNil(w.because), Limited: w.limited, Accepted: w.accepted, Budget: w.hold,
 		Deadline:   deadline.Add(auditTimeout).UTC(),
 		ApprovalID: newApprovalID(), Life: fmt.Sprintf("%d seconds", int(c.snapshot.Agent.ApprovalLife.Seconds())),
 	}, rows, err
@@ -271,6 +276,9 @@ func (r *Router) held(ctx context.Context, c *call, v verdict, limit policy.Deci
 		}
 		return r.replay(ctx, c, first)
 	case "limited":
+		if v.Refusal != nil {
+			limit = policy.Broke(v.Refusal.Budget, v.Refusal.Wanted)
+		}
 		return r.refuse(ctx, c, limit)
 	case "refused":
 		return r.refuse(ctx, c, v.decision)

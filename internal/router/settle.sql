@@ -1,2 +1,2 @@
 -- all agents: every row says whose it is.
-select gate_settle($1::jsonb, $2::jsonb, $3::boolean)
+select gate_settle_paid($1::jsonb, $2::jsonb, $3::boolean)

@@ -111,6 +111,7 @@ type row struct {
 	Granted          bool
 	FloodMs          int64
 	ClassMs          int64
+	Money            []byte // JSON, or nil
 }
 
 // Read gives the standing of a caller for one tool, or for none when t is nil,
@@ -176,6 +177,11 @@ func (r *Reader) snapshot(found *row) (policy.Snapshot, error) {
 		Granted:   found.Granted,
 		FloodWait: time.Duration(found.FloodMs) * time.Millisecond,
 		ClassWait: time.Duration(found.ClassMs) * time.Millisecond,
+	}
+	if found.Money != nil {
+		if err := json.Unmarshal(found.Money, &s.Money); err != nil {
+			return policy.Snapshot{}, fmt.Errorf("read money of agent %s: %w", found.AgentID, err)
+		}
 	}
 	if found.Stopped {
 		s.Stop = &policy.Stop{Everyone: found.StopEveryone, Reason: found.StopReason, Since: found.StopSince}

@@ -74,7 +74,8 @@ select k.n,
        coalesce(case when k.class = '' then 0
            when k.peek then bucket_wait(k.class_key, k.class_burst, k.class_rate)
            else greatest(0, k.class_place - r.granted - r.tokens_left) * 60000 / nullif(k.class_rate, 0)
-                * (k.class_place > r.granted)::int end, 0)::bigint as class_ms
+                * (k.class_place > r.granted)::int end, 0)::bigint as class_ms,
+       gate_money(a.id, k.tool)          as money
 from known k
 join agents a on a.id = k.agent_id
 left join drawn f on f.bucket = k.flood_key

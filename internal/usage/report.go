@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"pawgate/internal/fault"
 	"pawgate/internal/postgres"
 )
@@ -19,6 +21,8 @@ var (
 	reportUsersSQL string
 	//go:embed report_rows.sql
 	reportRowsSQL string
+	//go:embed no_scans.sql
+	noScansSQL string
 	//go:embed fold_some.sql
 	foldSomeSQL string
 	//go:embed fold.sql
@@ -97,7 +101,17 @@ func Report(ctx context.Context, db postgres.DB, q Query) ([]Line, error) {
 		return nil, fmt.Errorf("fold usage: %w", postgres.Classify(err))
 	}
 	sql, types := q.statement()
-	lines, err := postgres.Every[Line](ctx, db, sql, spans.level, spans.from, spans.to, spans.period, q.Agents, q.User, q.Session, types, string(q.Group), q.Split)
+	var lines []Line
+	err = postgres.InTx(ctx, db, func(tx pgx.Tx) error {
+		// How many parts a window has and how small they are the planner cannot
+		// know; left alone it reads the whole table for them. And it is to see
+		// which agents are meant.
+		if _, err := tx.Exec(ctx, noScansSQL); err != nil {
+			return err
+		}
+		lines, err = postgres.Every[Line](ctx, tx, sql, spans.level, spans.from, spans.to, spans.period, q.Agents, q.User, q.Session, types, string(q.Group), q.Split, q.everyone())
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("report usage: %w", err)
 	}
@@ -132,6 +146,9 @@ func (q Query) statement() (sql string, types []string) {
 	}
 	return reportAgentsSQL, types
 }
+
+// everyone reports whether the sums of all agents together will do.
+func (q Query) everyone() bool { return q.Agents == nil && q.Group != ByAgent && !q.Split }
 
 func (q Query) users() bool { return q.Group == ByUser }
 

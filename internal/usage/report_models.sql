@@ -1,22 +1,22 @@
 -- all agents: $5 says whose, null for all of them.
 -- Sums by agent, model and the like. $1 to $4 are the parts of the window: the
--- level of sums, from, to, the period they belong to.
+-- level of sums, from, to, the period they belong to. "offset 0" keeps the parts
+-- outside, each looked up by itself.
 with span as materialized (
     select * from unnest($1::smallint[], $2::timestamptz[], $3::timestamptz[], $4::timestamptz[]) s (level, lo, hi, period)
 ), part as (
-    select s.period, m.agent_id, m.request_type, m.provider, m.model, m.tool,
-           m.requests, m.unpriced, m.units, m.input, m.output, m.cache_read, m.cache_write_5m, m.cache_write_1h, m.reasoning, m.cost_micros
-    from span s join usage_by_model m on m.level = s.level and m.at >= s.lo and m.at < s.hi
+    select s.period, m.agent_id, m.request_type, m.provider, m.model, m.tool, m.requests, m.unpriced, m.units, m.input, m.output, m.cache_read, m.cache_write_5m, m.cache_write_1h, m.reasoning, m.cost_micros
+    from span s
+    cross join lateral (select * from usage_by_model r where r.level = s.level and r.at >= s.lo and r.at < s.hi offset 0) m
     where s.level >= 0
     union all
-    select s.period, c.agent_id, c.request_type, c.provider, c.model, c.tool,
-           c.requests, c.unpriced, c.units, c.input, c.output, c.cache_read, c.cache_write_5m, c.cache_write_1h, c.reasoning, c.cost_micros
+    select s.period, c.agent_id, c.request_type, c.provider, c.model, c.tool, c.requests, c.unpriced, c.units, c.input, c.output, c.cache_read, c.cache_write_5m, c.cache_write_1h, c.reasoning, c.cost_micros
     from usage_changes c join span s on c.at >= s.lo and c.at < s.hi
     where s.level >= 0
     union all
-    select s.period, u.agent_id, u.request_type, u.provider, u.model, u.tool,
-           u.requests, (u.cost_micros is null)::int, u.units, u.input, u.output, u.cache_read, u.cache_write_5m, u.cache_write_1h, u.reasoning, coalesce(u.cost_micros, 0)
-    from span s join usage u on u.at >= s.lo and u.at < s.hi
+    select s.period, u.agent_id, u.request_type, u.provider, u.model, u.tool, u.requests, (u.cost_micros is null)::int, u.units, u.input, u.output, u.cache_read, u.cache_write_5m, u.cache_write_1h, u.reasoning, coalesce(u.cost_micros, 0)
+    from span s
+    cross join lateral (select * from usage r where r.at >= s.lo and r.at < s.hi offset 0) u
     where s.level < 0
 )
 select period,
@@ -27,7 +27,7 @@ select period,
        sum(reasoning)::bigint as reasoning, sum(cost_micros)::bigint as cost
 from part
 where ($5::text[] is null or agent_id = any ($5::text[])) and ($8::text[] is null or request_type = any ($8::text[]))
-  and $6::text = '' and $7::text = '' -- these sums know no user and no session
+  and $6::text = '' and $7::text = '' and $11::boolean is not null -- these sums know no user and no session
 group by 1, 2, 3
 having sum(abs(requests)) + sum(abs(input)) + sum(abs(output)) + sum(abs(cache_read)) + sum(abs(cost_micros)) + sum(abs(units)) > 0
 order by period, cost desc, requests desc, key, agent

@@ -9,7 +9,7 @@ select s.period,
        sum(reasoning)::bigint as reasoning, coalesce(sum(cost_micros), 0)::bigint as cost
 from unnest($1::smallint[], $2::timestamptz[], $3::timestamptz[], $4::timestamptz[]) s (level, lo, hi, period)
 join usage u on u.at >= s.lo and u.at < s.hi
-where ($5::text[] is null or agent_id = any ($5::text[])) and ($6::text = '' or user_id = $6)
+where $11::boolean is not null and ($5::text[] is null or agent_id = any ($5::text[])) and ($6::text = '' or user_id = $6)
   and ($7::text = '' or session_id = $7) and ($8::text[] is null or request_type = any ($8::text[]))
 group by 1, 2, 3
 order by period, cost desc, requests desc, key, agent

@@ -97,25 +97,48 @@ const maxText = 256
 // than 1000 rows are not kept all or none.
 func Record(ctx context.Context, db postgres.DB, rows ...Row) (Recorded, error) {
 	var sum Recorded
-	for i := range rows {
-		if err := rows[i].check(); err != nil {
-			return sum, err
-		}
+	if err := check(rows); err != nil {
+		return sum, err
 	}
 	for len(rows) > 0 {
 		part := rows[:min(len(rows), maxRows)]
 		rows = rows[len(part):]
-		encoded, err := json.Marshal(part)
+		encoded, err := Encode(part...)
 		if err != nil {
-			return sum, fmt.Errorf("encode usage: %w", err)
+			return sum, err
 		}
-		got, err := postgres.First[Recorded](ctx, db, recordSQL, string(encoded))
+		got, err := postgres.First[Recorded](ctx, db, recordSQL, encoded)
 		if err != nil {
 			return sum, fmt.Errorf("record usage: %w", err)
 		}
 		sum.Added, sum.Grown, sum.Late = sum.Added+got.Added, sum.Grown+got.Grown, sum.Late+got.Late
 	}
 	return sum, nil
+}
+
+// Encode writes rows as the functions of the database take them. It fails where
+// Record would.
+func Encode(rows ...Row) (string, error) {
+	if err := check(rows); err != nil {
+		return "", err
+	}
+	if rows == nil {
+		rows = []Row{}
+	}
+	encoded, err := json.Marshal(rows)
+	if err != nil {
+		return "", fmt.Errorf("encode usage: %w", err)
+	}
+	return string(encoded), nil
+}
+
+func check(rows []Row) error {
+	for i := range rows {
+		if err := rows[i].check(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Plain is the input that was neither read from a cache nor written to one, for

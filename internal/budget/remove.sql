@@ -1,0 +1,2 @@
+-- all agents: an operator takes it away.
+delete from budgets where id = @id

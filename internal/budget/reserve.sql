@@ -1,0 +1,2 @@
+-- all agents: the ask says for whom.
+select budget_reserve($1::jsonb) as answer
