@@ -15,15 +15,6 @@ func (g *gate) budgetOf(limit, price int64) {
 	g.exec(`insert into budgets (id, agent_id, period, limit_micros) values ('b1', 'alice', 'day', $1)`, limit)
 }
 
-func (g *gate) number(sql string) int64 {
-	g.Helper()
-	var n int64
-	if err := g.db.QueryRow(g.Context(), sql).Scan(&n); err != nil {
-		g.Fatal(err)
-	}
-	return n
-}
-
 // TestBudget: a tool with a price is paid for from the agent's budget, a read
 // and a write alike: held before, settled after, once.
 func TestBudget(t *testing.T) {
@@ -42,13 +33,13 @@ func TestBudget(t *testing.T) {
 	if n := g.probe.ran.Load(); n != 2 {
 		t.Errorf("%d calls ran", n)
 	}
-	if n := g.number(`select count(*) from usage where source = 'gate' and agent_id = 'alice' and cost_micros = 400000 and request_type = 'tool'`); n != 2 {
+	if n := g.count(`select count(*) from usage where source = 'gate' and agent_id = 'alice' and cost_micros = 400000 and request_type = 'tool'`); n != 2 {
 		t.Errorf("%d rows", n)
 	}
-	if n := g.number(`select held from budget_spent`); n != 0 {
+	if n := g.count(`select held from budget_spent`); n != 0 {
 		t.Errorf("%d are still held", n)
 	}
-	if n := g.number(`select count(*) from audit where reason = 'budget_exceeded' and decision = 'refused'`); n != 2 {
+	if n := g.count(`select count(*) from audit where reason = 'budget_exceeded' and decision = 'refused'`); n != 2 {
 		t.Errorf("%d refusals on record", n)
 	}
 	// A write that was done before gives its outcome also when nothing is left.
@@ -79,7 +70,7 @@ func TestBudgetBrokenArguments(t *testing.T) {
 		}
 	}
 	g.post(callBody("probe_echo", `{"text":"a"}`)).wantOK(t)
-	if n := g.number(`select count(*) from usage`); n != 1 {
+	if n := g.count(`select count(*) from usage`); n != 1 {
 		t.Errorf("%d rows", n)
 	}
 }
@@ -103,7 +94,7 @@ func TestBudgetAtOnce(t *testing.T) {
 	if n := g.probe.ran.Load(); n != 10 {
 		t.Errorf("%d calls ran, want 10", n)
 	}
-	if n := g.number(`select settled from budget_spent`); n != 1000 {
+	if n := g.count(`select settled from budget_spent`); n != 1000 {
 		t.Errorf("%d settled, want 1000", n)
 	}
 }

@@ -105,6 +105,8 @@ func (r *Router) route(w http.ResponseWriter, req *http.Request) {
 	switch req.URL.Path {
 	case "/mcp", "/mcp/":
 		r.serveMCP(w, req)
+	case metricsPath, logsPath, usagePath:
+		r.serveUsage(w, req)
 	case "/healthz":
 		r.serveHealth(w, req)
 	default:
