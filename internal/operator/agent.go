@@ -63,6 +63,7 @@ type agentRow struct {
 	Approver              string                    `json:"approver"`         // operator, client or none
 	ApprovalMinutes       int                       `json:"approval_minutes"` // how long a request waits
 	GrantMinutes          int                       `json:"grant_minutes"`    // how long a grant lives
+	ApprovalCard          string                    `json:"approval_card,omitzero"`
 	Limits                map[string]standing.Limit `json:"limits,omitempty"` // by class, where they are not the usual ones
 	// Of these, nobody has said anything where they are missing.
 	FallbackModel    *string   `json:"fallback_model,omitzero"`
@@ -109,7 +110,7 @@ func (s *session) write(ctx context.Context, a stored) (agentRow, error) {
 		"agent_id": a.AgentID, "display_name": a.DisplayName, "role": a.Role, "state": a.State, "model": a.Model,
 		"reports_to": a.ReportsTo, "icon": a.Icon, "trigger": a.Trigger, "allowed": list(a.AllowedTools), "denied": list(a.DeniedTools),
 		"approval": list(a.ApprovalRequiredTools), "scoped": list(a.ScopedTools), "source": a.Source, "now": s.Now(),
-		"approver": a.Approver, "approval_minutes": a.ApprovalMinutes, "grant_minutes": a.GrantMinutes, "limits": string(limits), "policy": a.Policy,
+		"approver": a.Approver, "approval_minutes": a.ApprovalMinutes, "grant_minutes": a.GrantMinutes, "limits": string(limits), "policy": a.Policy, "approval_card": a.ApprovalCard,
 		"fallback_model": a.FallbackModel, "api_mode": a.APIMode, "budget_cents": a.BudgetCents, "max_concurrent": a.MaxConcurrent,
 		"heartbeat_enabled": a.HeartbeatEnabled, "heartbeat_cron": a.HeartbeatCron,
 	})

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"reflect"
+	"regexp"
 
 	"pawgate/internal/caller"
 	"pawgate/internal/fault"
@@ -73,6 +74,8 @@ type setArgs struct {
 	ApprovalMinutes int `json:"approval_minutes,omitempty" doc:"How long a request for approval waits; 15 at first" min:"1" max:"10080"`
 	GrantMinutes    int `json:"grant_minutes,omitempty" doc:"How long a grant lives; 60 at first" min:"1" max:"10080"`
 
+	ApprovalCard *string `json:"approval_card,omitempty" doc:"Where its requests for approval are told, as channel:destination; empty for nowhere" maxlen:"200"`
+
 	FallbackModel    *string `json:"fallback_model,omitempty" doc:"The model to fall back on"`
 	APIMode          *string `json:"api_mode,omitempty" doc:"How it reaches its model" enum:"cli,direct,auto"`
 	BudgetCents      *int64  `json:"budget_cents,omitempty" doc:"What it may spend in a month, in cents" min:"0"`
@@ -81,10 +84,17 @@ type setArgs struct {
 	HeartbeatCron    *string `json:"heartbeat_cron,omitempty" doc:"When it is woken" maxlen:"200"`
 }
 
+// cardDestination is where a card can go: one of the channels that messages are
+// sent to, and a chat, channel or user of it.
+var cardDestination = regexp.MustCompile(`^(telegram|line|discord|slack):[^\s\pC]{1,180}$`)
+
 // Validate asks for something to change.
 func (a setArgs) Validate() error {
 	if a == (setArgs{AgentID: a.AgentID}) {
 		return fault.Invalid("arguments", "nothing to change; give a display_name, role, reports_to, model, icon, trigger, state, approver, approval_minutes, grant_minutes, or one of the settings that --help lists")
+	}
+	if a.ApprovalCard != nil && *a.ApprovalCard != "" && !cardDestination.MatchString(*a.ApprovalCard) {
+		return fault.Invalid("approval_card", "approval_card is not channel:destination, such as telegram:-1001234567 (channels: telegram, line, discord, slack)")
 	}
 	return nil
 }
@@ -103,7 +113,7 @@ func (s *session) agentSet(ctx context.Context, _ caller.Caller, a setArgs) (cha
 		from *string
 	}{
 		{&after.DisplayName, a.DisplayName}, {&after.Role, a.Role}, {&after.ReportsTo, a.ReportsTo},
-		{&after.Model, a.Model}, {&after.Icon, a.Icon}, {&after.Trigger, a.Trigger},
+		{&after.Model, a.Model}, {&after.Icon, a.Icon}, {&after.Trigger, a.Trigger}, {&after.ApprovalCard, a.ApprovalCard},
 	} {
 		if field.from != nil {
 			*field.to = *field.from

@@ -215,3 +215,26 @@ func TestAgentLimits(t *testing.T) {
 		b.fails("agent limits", args, parameter)
 	}
 }
+
+// TestAgentSet_approval_card: where requests for approval are told.
+func TestAgentSet_approval_card(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	type shown struct {
+		ApprovalCard string `json:"approval_card"`
+		Changed      bool
+	}
+	ok[shown](b, "agent create", `{"agent_id":"bot"}`)
+	if got := ok[shown](b, "agent set", `{"agent_id":"bot","approval_card":"telegram:-1001234"}`); got != (shown{"telegram:-1001234", true}) {
+		t.Errorf("set: %+v", got)
+	}
+	for _, wrong := range []string{"telegram", "telegram:", "fax:1", ":1", "telegram:a b", "Telegram:1"} {
+		b.fails("agent set", encode(t, map[string]any{"agent_id": "bot", "approval_card": wrong}), "approval_card")
+	}
+	if got := ok[shown](b, "agent set", `{"agent_id":"bot","icon":"x"}`); got.ApprovalCard != "telegram:-1001234" {
+		t.Errorf("the rest stays: %+v", got)
+	}
+	if got := ok[shown](b, "agent set", `{"agent_id":"bot","approval_card":""}`); got != (shown{"", true}) {
+		t.Errorf("cleared: %+v", got)
+	}
+}

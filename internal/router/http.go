@@ -71,7 +71,8 @@ func (r *Router) guardHost(next http.Handler) http.Handler {
 			next.ServeHTTP(w, req)
 		case len(r.AllowedHosts) > 0 && !hostAllowed(r.AllowedHosts, req.Host):
 			writeError(w, http.StatusForbidden, "host_not_allowed", "this Host is not served; the operator sets PAWGATE_ALLOWED_HOSTS")
-		case len(req.Header.Values("Origin")) > 0 && !slices.Contains(r.AllowedOrigins, origin) && !r.sameOrigin(req, origin):
+		case len(req.Header.Values("Origin")) > 0 && !slices.Contains(r.AllowedOrigins, origin) && !r.sameOrigin(req, origin) &&
+			!(r.approvalPage(req) && origin == r.Cards.Links.Origin()): // the form of a page that was served under the public URL
 			writeError(w, http.StatusForbidden, "origin_not_allowed", "this Origin may not call; the operator sets PAWGATE_ALLOWED_ORIGINS")
 		default:
 			next.ServeHTTP(w, req)

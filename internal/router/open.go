@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"pawgate/internal/caller"
+	"pawgate/internal/card"
 	"pawgate/internal/catalog"
 	"pawgate/internal/licence"
 	"pawgate/internal/oauth"
@@ -21,6 +22,7 @@ type Settings struct {
 	Env            string            `envconfig:"PAWGATE_ENV" default:"local" desc:"local, staging or prod; part of every key"`
 	AllowedHosts   []string          `envconfig:"PAWGATE_ALLOWED_HOSTS" desc:"Host headers that are served, separated by commas; empty: any"`
 	AllowedOrigins []string          `envconfig:"PAWGATE_ALLOWED_ORIGINS" desc:"browser origins that may call, separated by commas"`
+	PublicURL      string            `envconfig:"PAWGATE_PUBLIC_URL" desc:"the router as people reach it, for links in approval cards"`
 	Timeout        time.Duration     `envconfig:"PAWGATE_CALL_TIMEOUT" default:"5m" desc:"longest call; behind an HTTP API below 29s"`
 	Functions      map[string]string `ignored:"true" prefix:"PAWGATE_FUNCTION_" desc:"name or ARN of a category's Lambda function, as PAWGATE_FUNCTION_MEMORY"`
 	SidecarURL     string            `envconfig:"PAWGATE_SIDECAR_URL" desc:"sidecar host that serves model, inference and llamafile"`
@@ -90,6 +92,9 @@ func (s Settings) Router(version string, tools *catalog.Catalog, backends map[st
 	cfg := Config{Version: version, Catalog: tools, Backends: backends, DB: db, Log: log, Now: time.Now,
 		AllowedHosts: s.AllowedHosts, AllowedOrigins: s.AllowedOrigins, Timeout: s.Timeout}
 	var err error
+	if cfg.Cards.Links.Base, err = card.ParseBase(s.PublicURL); err != nil {
+		return Config{}, err
+	}
 	if cfg.Licence, err = s.Licence.Check(cfg.Now()); err != nil {
 		return Config{}, err
 	}

@@ -282,6 +282,8 @@ func (r *Router) held(ctx context.Context, c *call, v verdict, limit policy.Deci
 		return r.refuse(ctx, c, limit)
 	case "refused":
 		return r.refuse(ctx, c, v.decision)
+	case "pending":
+		r.sendCard(ctx, v.ID)
 	}
 	f := heldFault(c, v)
 	return r.refuse(ctx, c, policy.Decision{Step: policy.StepApproval, Reason: string(f.Reason), Fault: f})

@@ -15,8 +15,10 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 
+	"pawgate/internal/card"
 	"pawgate/internal/catalog"
 	"pawgate/internal/licence"
 	"pawgate/internal/oauth"
@@ -41,6 +43,10 @@ type Config struct {
 	Tokens *oauth.Verifier
 	// Resource tells clients where to get a token.
 	Resource *oauth.Resource
+
+	// Cards tells people of approvals that wait, where an operator has set a
+	// destination; without a Sender nothing is sent.
+	Cards card.Cards
 
 	// AllowedHosts are the Host headers that are served; empty: any. A server
 	// on loopback must set them, or a web page could reach it by DNS
@@ -75,6 +81,7 @@ func New(cfg Config) *Router {
 	if cfg.Resource == nil {
 		cfg.Resource = new(oauth.Resource)
 	}
+	cfg.Cards.DB, cfg.Cards.Links.Now = cfg.DB, cfg.Now
 	r := &Router{Config: cfg, standing: standing.NewReader(cfg.DB), audit: newAuditor(cfg.DB), redact: redact.New()}
 	r.mcp = newMCP(cfg.Version, r.serveCall)
 	return r
@@ -110,12 +117,21 @@ func (r *Router) route(w http.ResponseWriter, req *http.Request) {
 	case "/healthz":
 		r.serveHealth(w, req)
 	default:
+		if r.approvalPage(req) {
+			r.serveApproval(w, req)
+			return
+		}
 		if r.Resource.Serves(req.URL.Path) {
 			r.Resource.ServeHTTP(w, req)
 			return
 		}
 		writeError(w, http.StatusNotFound, "not_found", "no such path; the MCP endpoint is /mcp")
 	}
+}
+
+// approvalPage: the page behind a card's link, where there are such links.
+func (r *Router) approvalPage(req *http.Request) bool {
+	return r.Cards.Links.Base != nil && strings.HasPrefix(req.URL.Path, card.Path)
 }
 
 // serveMCP takes one message from the wire to its answer.
