@@ -176,3 +176,61 @@ func TestEnsureDefault(t *testing.T) {
 		t.Errorf("a later start gave %q, %v", key, err)
 	}
 }
+
+// TestKeyIsNotRecorded: a key that was pasted where its id belongs, or as the
+// name of a flag, stays out of the trail.
+func TestKeyIsNotRecorded(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ok[noted](b, "agent create", `{"agent_id":"bot"}`)
+	made := ok[struct{ Key string }](b, "key create", `{"agent_id":"bot"}`)
+	b.fails("key revoke", encode(t, map[string]any{"key_id": made.Key}), "key_id")
+	_, _ = b.Run(t.Context(), "", "key revoke", []byte(encode(t, map[string]any{made.Key: "x"})))
+	ok[noted](b, "agent set", encode(t, map[string]any{"agent_id": "bot", "display_name": "key " + made.Key}))
+	if rows := b.text(`select json_agg(a)::text from audit a`); strings.Contains(rows, made.Key[len(made.Key)-30:]) {
+		t.Errorf("it is in the trail: %s", rows)
+	}
+}
+
+// TestKeyCreate_predecessor: W-43: several scopes in one string are refused, not
+// dropped in silence; B-39: every category that there is has its scopes.
+func TestKeyCreate_predecessor(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ok[noted](b, "agent create", `{"agent_id":"bot"}`)
+	for _, wrong := range []string{"memory:read web:read", "memory:read,web:read", "", "admin", "memory", "Memory:read", "memory:delete", "memory:read "} {
+		b.fails("key create", encode(t, map[string]any{"agent_id": "bot", "scope": []string{wrong}}), "scope")
+	}
+	if n := b.text(`select count(*)::text from api_keys`); n != "0" {
+		t.Errorf("%s keys were made", n)
+	}
+	for _, category := range b.Catalog.Categories() {
+		for _, action := range []string{"read", "write", "execute", "*"} {
+			ok[keyOf](b, "key create", encode(t, map[string]any{"agent_id": "bot", "scope": []string{category + ":" + action}}))
+		}
+	}
+}
+
+type keyOf struct {
+	KeyID string `json:"key_id"`
+}
+
+// TestAgentID: B-44: what the program takes for an id is what the database
+// takes, to the last hyphen.
+func TestAgentID(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for _, id := range []string{"a", "a-", "-a", "_a", "a_", "A", "a b", "a.b", "1", "ä", "a\u200b", strings.Repeat("a", 64), strings.Repeat("a", 65), "a/b", "..", "a\n"} {
+		_, err := b.DB.Exec(t.Context(), `insert into agents (id) values ($1)`, id)
+		database := err == nil
+		if database {
+			if _, err := b.DB.Exec(t.Context(), `delete from agents where id = $1`, id); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, err = b.Run(t.Context(), "", "agent create", []byte(encode(t, map[string]any{"agent_id": id})))
+		if program := err == nil; program != database {
+			t.Errorf("%q: the program says %v, the database %v", id, program, database)
+		}
+	}
+}

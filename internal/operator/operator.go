@@ -186,7 +186,7 @@ func (s *session) call(ctx context.Context, requestID, command string, arguments
 		if t.Name != name {
 			continue
 		}
-		r.arguments = redact(t.Definition, arguments)
+		r.arguments = recorded(t.Definition, arguments)
 		if err := s.checkSchema(ctx, name); err != nil {
 			return tool.Failed(err, requestID)
 		}

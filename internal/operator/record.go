@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -13,6 +14,7 @@ import (
 
 	"pawgate/internal/fault"
 	"pawgate/internal/postgres"
+	"pawgate/internal/redact"
 	"pawgate/internal/tool"
 )
 
@@ -49,7 +51,7 @@ func (r record) write(ctx context.Context, db postgres.DB, out tool.Outcome, now
 	case out.Fault != nil:
 		outcome, reason = "fault", string(out.Fault.Reason)
 	case out.Invalid != nil:
-		outcome, reason = "invalid", short(out.Invalid.Parameter)
+		outcome, reason = "invalid", short(hide().String(out.Invalid.Parameter))
 	}
 	if err := hasSchema(ctx, db); err != nil {
 		return err
@@ -96,9 +98,12 @@ func hasSchema(ctx context.Context, db postgres.DB) error {
 	return nil
 }
 
-// redact is what a row keeps of the arguments: secret ones hidden, and nothing
+// hide finds known forms of secrets: people paste a key where its id belongs.
+var hide = sync.OnceValue(func() *redact.Redactor { return redact.New() })
+
+// recorded is what a row keeps of the arguments: secret ones hidden, and nothing
 // when they are broken or long.
-func redact(d tool.Definition, arguments []byte) json.RawMessage {
+func recorded(d tool.Definition, arguments []byte) json.RawMessage {
 	normal, err := d.Args.Normalize(arguments)
 	if err != nil {
 		return nil
@@ -118,5 +123,5 @@ func redact(d tool.Definition, arguments []byte) json.RawMessage {
 	if err != nil {
 		return nil
 	}
-	return kept
+	return hide().Bytes(kept)
 }

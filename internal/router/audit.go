@@ -63,7 +63,7 @@ type auditRow struct {
 func (r *Router) row(c *call, kind string) auditRow {
 	row := auditRow{
 		Kind: kind, RequestID: c.requestID, Door: c.door, AgentID: c.snapshot.Agent.ID, CredentialID: c.snapshot.Caller.Credential,
-		Method: short(c.message.method), Tool: short(c.name), DurationUS: r.Now().Sub(c.started).Microseconds(),
+		Method: r.named(c.message.method), Tool: r.named(c.name), DurationUS: r.Now().Sub(c.started).Microseconds(),
 	}
 	if c.entry != nil {
 		row.Category = c.entry.Category
@@ -71,6 +71,10 @@ func (r *Router) row(c *call, kind string) auditRow {
 	}
 	return row
 }
+
+// named is a name that the client chose, as a row keeps it: hidden before it is
+// cut, because half a secret is not recognised.
+func (r *Router) named(s string) string { return short(r.redact.String(s)) }
 
 // decisionRow says that the gate let a call pass.
 func (r *Router) decisionRow(c *call) auditRow {
@@ -262,12 +266,13 @@ func (r *Router) redactedArguments(entry *catalog.Entry, arguments []byte) json.
 	if json.Unmarshal(arguments, &m) != nil {
 		return nil
 	}
+	long := len(arguments) > auditArguments
 	for name, value := range m {
 		switch {
 		case slices.Contains(entry.Secrets, name):
 			m[name] = json.RawMessage(`"[secret]"`)
-		case len(arguments) > auditArguments:
-			m[name] = abridged(value)
+		case long: // hidden before it is cut
+			m[name] = abridged(r.redact.Bytes(value))
 		}
 	}
 	encoded, err := tool.Marshal(m)

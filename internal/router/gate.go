@@ -1,7 +1,9 @@
 package router
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"slices"
@@ -166,17 +168,38 @@ func (r *Router) redacted(out tool.Outcome) tool.Outcome {
 		out.OK = r.redact.Bytes(out.OK)
 	case out.Fault != nil:
 		f := *out.Fault
-		f.Message = r.redact.String(f.Message)
+		f.Message, f.Fields = r.redact.String(f.Message), r.redactedFields(f.Fields)
 		out.Fault = &f
 	case out.Invalid != nil:
-		out.Invalid = &fault.InvalidArgument{Parameter: out.Invalid.Parameter, Message: r.redact.String(out.Invalid.Message)}
+		out.Invalid = &fault.InvalidArgument{Parameter: r.redact.String(out.Invalid.Parameter), Message: r.redact.String(out.Invalid.Message)}
+	}
+	return out
+}
+
+// redactedFields are what a fault says besides its sentence.
+func (r *Router) redactedFields(fields map[string]any) map[string]any {
+	encoded, err := tool.Marshal(fields)
+	if err != nil || len(fields) == 0 {
+		return nil // what cannot be encoded could not be sent either
+	}
+	hidden := r.redact.Bytes(encoded)
+	if bytes.Equal(hidden, encoded) {
+		return fields
+	}
+	var parts map[string]json.RawMessage
+	if json.Unmarshal(hidden, &parts) != nil {
+		return nil
+	}
+	out := make(map[string]any, len(parts))
+	for name, part := range parts {
+		out[name] = part
 	}
 	return out
 }
 
 // unrecorded answers instead of a call whose audit row could not be written.
 func (r *Router) unrecorded(c *call, cause error, harmless bool) answer {
-	r.Log.Error("audit row not written", "request_id", c.requestID, "tool", short(c.name), "error", cause)
+	r.Log.Error("audit row not written", "request_id", c.requestID, "tool", r.named(c.name), "error", cause)
 	if harmless && !passing(cause) {
 		return answerOf(tool.Outcome{Fault: fault.New(fault.Internal,
 			"the call could not be recorded, so it was not done; the operator finds the cause in the log under request %s", c.requestID)})

@@ -31,8 +31,8 @@ type Identity struct {
 	// Credential says in audit rows what started the run, and keeps its limits
 	// and idempotency keys apart: "local", "schedule:…".
 	Credential string
-	// Scopes are what the run may touch; empty: whatever a key without limits
-	// may.
+	// Scopes are what the run may touch; nil: whatever a key without limits may.
+	// None at all is none: whoever asked for the run had none.
 	Scopes []string
 	// Tools narrows the agent's own list for this run by patterns like those of
 	// allowed_tools; nil: it is not narrowed. It never widens.
@@ -41,7 +41,7 @@ type Identity struct {
 
 // LoopDoor opens the door for one identity.
 func (r *Router) LoopDoor(as Identity) *LoopDoor {
-	if len(as.Scopes) == 0 {
+	if as.Scopes == nil {
 		as.Scopes = []string{caller.ScopeAll}
 	}
 	if as.Credential == "" {

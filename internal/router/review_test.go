@@ -181,3 +181,68 @@ func (r reply) wantRefused(t *testing.T) {
 		t.Fatalf("want the key refused, got HTTP %d: %s", r.Status, r.Body)
 	}
 }
+
+// TestRunWithoutScopes: a run that was asked for by somebody without any scope
+// has none, not all.
+func TestRunWithoutScopes(t *testing.T) {
+	g := newGate(t)
+	for _, c := range []struct {
+		scopes []string
+		ok     bool
+	}{{nil, true}, {[]string{}, false}, {[]string{"web:read"}, false}, {[]string{"probe:read"}, true}} {
+		_, failed := g.router.LoopDoor(router.Identity{Agent: "alice", Scopes: c.scopes}).Call(t.Context(), "probe_echo", []byte(`{}`), "k")
+		if failed == c.ok {
+			t.Errorf("scopes %#v: failed %v", c.scopes, failed)
+		}
+	}
+}
+
+// TestCrowdAtOnce: of many different requests at once, only as many wait as may.
+func TestCrowdAtOnce(t *testing.T) {
+	g := newGate(t)
+	g.unlimited()
+	g.requireApproval()
+	second := newSecondInstance(g)
+	var group sync.WaitGroup
+	for i := range 60 {
+		h := []*router.Router{g.router, second}[i%2]
+		group.Go(func() { g.through(h, write(fmt.Sprint(i), "")) })
+	}
+	group.Wait()
+	if n := g.count(`select count(*) from approvals`); n != 20 {
+		t.Errorf("%d requests wait, want 20", n)
+	}
+}
+
+// leaky is a backend that says secrets where nobody expects them.
+type leaky struct{ secret string }
+
+func (l leaky) Call(context.Context, caller.Caller, *catalog.Entry, []byte) tool.Outcome {
+	return tool.Outcome{Fault: fault.New("probe_failed", "it failed").With("detail", map[string]any{"seen": []string{l.secret}, "n": 12345678901234567})}
+}
+
+// TestSecretsInOddPlaces: a secret as a tool's name, an argument's name, a
+// member of a fault, or across the place where a long argument is cut.
+func TestSecretsInOddPlaces(t *testing.T) {
+	const secret = "sk-ant-" + "api03-0123456789012345678901234567890123456789"
+	g := newGate(t, func(c *router.Config) { c.Backends = map[string]router.Backend{"probe": leaky{secret}} })
+	pem := "-----BEGIN PRIVATE KEY-----\\n" + strings.Repeat("MIIEvQIBADANBgkqhkiG9w0BAQEFAASC\\n", 400) + "-----END PRIVATE KEY-----"
+	f := g.post(callBody("probe_fault", `{}`))
+	if strings.Contains(f.Body, secret) || !strings.Contains(f.Body, "12345678901234567") {
+		t.Errorf("a fault's members: %s", f.Body)
+	}
+	for _, body := range []string{callBody(secret, `{}`), callBody("probe_write", `{"`+secret+`":1}`), callBody("probe_echo", `{"text":"`+pem+`"}`),
+		callBody("probe_echo", `{"text":"`+strings.Repeat("x", 270)+" "+secret+" "+strings.Repeat("y", 9000)+`"}`),
+		`{"jsonrpc":"2.0","method":"tools/call","params":{"name":"` + secret + `"}}`} {
+		g.post(body)
+	}
+	var rows string
+	if err := g.db.QueryRow(t.Context(), `select json_agg(a)::text from audit a`).Scan(&rows); err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{secret[13:30], "MIIEvQIBADANBgkq"} {
+		if strings.Contains(rows, part) || strings.Contains(g.log.String(), part) {
+			t.Errorf("%q is kept:\n%.3000s", part, rows)
+		}
+	}
+}

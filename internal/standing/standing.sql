@@ -69,12 +69,12 @@ select k.n,
            where g.agent_id = a.id and g.kind = 'grant' and g.state = 'approved' and g.tool = k.tool and g.covers_until > now()
        )                                 as granted,
        coalesce(case when k.peek then bucket_wait(k.flood_key, k.flood_burst, k.flood_rate)
-           else greatest(0, k.flood_place - f.granted - f.tokens_left) * 60000 / nullif(k.flood_rate, 0)
-                * (k.flood_place > f.granted)::int end, 0)::bigint as flood_ms,
+           when k.flood_place > f.granted then coalesce(greatest(0, k.flood_place - f.granted - f.tokens_left) * 60000 / nullif(k.flood_rate, 0), 86400000)
+           end, 0)::bigint as flood_ms, -- a bucket that nothing flows into is empty for a day, not full
        coalesce(case when k.class = '' then 0
            when k.peek then bucket_wait(k.class_key, k.class_burst, k.class_rate)
-           else greatest(0, k.class_place - r.granted - r.tokens_left) * 60000 / nullif(k.class_rate, 0)
-                * (k.class_place > r.granted)::int end, 0)::bigint as class_ms,
+           when k.class_place > r.granted then coalesce(greatest(0, k.class_place - r.granted - r.tokens_left) * 60000 / nullif(k.class_rate, 0), 86400000)
+           end, 0)::bigint as class_ms,
        gate_money(a.id, k.tool)          as money
 from known k
 join agents a on a.id = k.agent_id
