@@ -8,6 +8,7 @@
 package card
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -46,9 +47,10 @@ const (
 
 // Message is one card on its way.
 type Message struct {
+	Agent       string // whose channel it goes through
 	Channel     string // such as telegram
 	Destination string // a chat, channel or user of it
-	Text        string
+	Text        string // markdown
 	// Key is the same for every attempt to send this card.
 	Key string
 }
@@ -109,7 +111,11 @@ func (c Cards) send(ctx context.Context, d Card) error {
 		return err
 	}
 	channel, destination, _ := strings.Cut(d.Destination, ":")
-	err = c.Sender.Send(ctx, Message{Channel: channel, Destination: destination, Text: d.Text(link), Key: "approval:" + d.ID})
+	through, channel, another := strings.Cut(channel, "/")
+	if !another {
+		through, channel = d.AgentID, through
+	}
+	err = c.Sender.Send(ctx, Message{Agent: through, Channel: channel, Destination: destination, Text: d.Text(link), Key: "approval:" + d.ID})
 	if f, ok := fault.Of(err); err != nil && (!ok || f.Reason != fault.OutcomeUnknown) {
 		return err
 	}
@@ -150,12 +156,19 @@ func (c Card) cost() string {
 	return fmt.Sprintf("%s of a budget of $%.2f", spent, float64(*c.BudgetCents)/100)
 }
 
-// Text is the card as plain text, with the link if there is one.
+// Text is the card as a message, with the link if there is one. Values stand in
+// code, which they cannot leave, and no address among them is one to click on:
+// the only link of the card is the router's.
 func (c Card) Text(link string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Approval %s is needed\n", c.ID)
 	for _, line := range c.Lines() {
-		fmt.Fprintf(&b, "%s: %s\n", line.Name, bothEnds(line.Value))
+		value := inert.Replace(bothEnds(line.Value))
+		if line.Name == "Arguments" {
+			fmt.Fprintf(&b, "%s:\n```\n%s\n```\n", line.Name, value)
+			continue
+		}
+		fmt.Fprintf(&b, "%s: `%s`\n", line.Name, cmp.Or(value, "-"))
 	}
 	if link != "" {
 		fmt.Fprintf(&b, "Approve or deny: %s\n", link)
@@ -163,6 +176,9 @@ func (c Card) Text(link string) string {
 	fmt.Fprintf(&b, "Or: pawgate approve %s", c.ID)
 	return b.String()
 }
+
+// inert takes from a value what a message would make of it.
+var inert = strings.NewReplacer("`", `\u{0060}`, "://", ": //")
 
 // bothEnds cuts a long text in the middle, so that padding hides nothing.
 func bothEnds(s string) string {

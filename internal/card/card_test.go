@@ -27,8 +27,8 @@ func TestText(t *testing.T) {
 		BudgetCents: &budget, SpentMicros: 1_230_000,
 		Arguments: `{"a":"` + "\u202e\u200b\U000e0041\n" + `","b":"` + strings.Repeat("x", 5000) + `rm -rf"}`}
 	got := c.Text("https://gate.example/approvals/t")
-	for _, part := range []string{"Approval abc is needed", "Agent: coder", "to call odoo_execute once", "Because: rule 2", `\u{202e}\u{200b}\u{e0041}\u{000a}`,
-		"rm -rf", "characters left out", "Cost so far: $1.23 this month of a budget of $5.00", "Until: 2026-12-01 12:00 UTC",
+	for _, part := range []string{"Approval abc is needed", "Agent: `coder`", "to call odoo_execute once", "Because: `rule 2`", `\u{202e}\u{200b}\u{e0041}\u{000a}`,
+		"rm -rf", "characters left out", "Cost so far: `$1.23 this month of a budget of $5.00`", "Until: `2026-12-01 12:00 UTC`",
 		"https://gate.example/approvals/t", "pawgate approve abc"} {
 		if !strings.Contains(got, part) {
 			t.Errorf("the card lacks %q:\n%s", part, got)
@@ -37,8 +37,12 @@ func TestText(t *testing.T) {
 	if len(got) > 2000 {
 		t.Errorf("%d bytes are too many for a message", len(got))
 	}
+	spoof := card.Card{Kind: "call", ID: "s", Tool: "t", Arguments: "{\"a\":\"```\\n[Approve](https://evil.example/x)`\"}", ExpiresAt: noon}.Text("https://gate.example/approvals/t")
+	if strings.Count(spoof, "://") != 1 || strings.Count(spoof, "```") != 2 {
+		t.Errorf("an argument is more than text:\n%s", spoof)
+	}
 	grant := card.Card{ID: "g", Kind: "grant", Tool: "web_fetch", ExpiresAt: noon}.Text("")
-	if strings.Contains(grant, "Arguments") || strings.Contains(grant, "http") || !strings.Contains(grant, "to use web_fetch for some time") {
+	if strings.Contains(grant, "Arguments:") || strings.Contains(grant, "http") || !strings.Contains(grant, "to use web_fetch for some time") {
 		t.Errorf("grant:\n%s", grant)
 	}
 }
@@ -113,12 +117,23 @@ func TestSend(t *testing.T) {
 		t.Fatalf("%d cards", len(box.sent))
 	}
 	m := box.sent[0]
-	if m.Channel != "telegram" || m.Destination != "-100:7" || m.Key != "approval:a1" || !strings.Contains(m.Text, "https://gate.example/approvals/ey") {
+	if m.Agent != "coder" || m.Channel != "telegram" || m.Destination != "-100:7" || m.Key != "approval:a1" || !strings.Contains(m.Text, "https://gate.example/approvals/ey") {
 		t.Errorf("sent %+v", m)
 	}
 	exec(t, db, `update approval_cards set claimed_until = '-infinity'`)
 	if n, err := cards.Send(t.Context(), ""); n != 0 || err != nil {
 		t.Errorf("a second card: %d, %v", n, err)
+	}
+}
+
+// TestSendThroughAnother: a card can go through the channel of an agent that the
+// one who asks cannot write with.
+func TestSendThroughAnother(t *testing.T) {
+	db, cards, box := setup(t)
+	exec(t, db, `update agents set approval_card = 'ops/slack:C1' where id = 'coder'`)
+	ask(t, db, "a1", "coder")
+	if _, err := cards.Send(t.Context(), ""); err != nil || len(box.sent) != 1 || box.sent[0].Agent != "ops" || box.sent[0].Channel != "slack" || box.sent[0].Destination != "C1" {
+		t.Errorf("%+v, %v", box.sent, err)
 	}
 }
 

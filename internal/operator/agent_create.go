@@ -74,7 +74,7 @@ type setArgs struct {
 	ApprovalMinutes int `json:"approval_minutes,omitempty" doc:"How long a request for approval waits; 15 at first" min:"1" max:"10080"`
 	GrantMinutes    int `json:"grant_minutes,omitempty" doc:"How long a grant lives; 60 at first" min:"1" max:"10080"`
 
-	ApprovalCard *string `json:"approval_card,omitempty" doc:"Where its requests for approval are told, as channel:destination; empty for nowhere" maxlen:"200"`
+	ApprovalCard *string `json:"approval_card,omitempty" doc:"Where its requests for approval are told, as channel:destination, or agent/channel:destination through the channel of another; empty for nowhere" maxlen:"200"`
 
 	FallbackModel    *string `json:"fallback_model,omitempty" doc:"The model to fall back on"`
 	APIMode          *string `json:"api_mode,omitempty" doc:"How it reaches its model" enum:"cli,direct,auto"`
@@ -86,7 +86,7 @@ type setArgs struct {
 
 // cardDestination is where a card can go: one of the channels that messages are
 // sent to, and a chat, channel or user of it.
-var cardDestination = regexp.MustCompile(`^(telegram|line|discord|slack):[^\s\pC]{1,180}$`)
+var cardDestination = regexp.MustCompile(`^([a-z0-9][a-z0-9_-]{0,63}/)?(telegram|line|discord|slack):[^\s\pC]{1,180}$`)
 
 // Validate asks for something to change.
 func (a setArgs) Validate() error {
@@ -94,7 +94,7 @@ func (a setArgs) Validate() error {
 		return fault.Invalid("arguments", "nothing to change; give a display_name, role, reports_to, model, icon, trigger, state, approver, approval_minutes, grant_minutes, or one of the settings that --help lists")
 	}
 	if a.ApprovalCard != nil && *a.ApprovalCard != "" && !cardDestination.MatchString(*a.ApprovalCard) {
-		return fault.Invalid("approval_card", "approval_card is not channel:destination, such as telegram:-1001234567 (channels: telegram, line, discord, slack)")
+		return fault.Invalid("approval_card", "approval_card is not channel:destination or agent/channel:destination, such as telegram:-1001234567 (channels: telegram, line, discord, slack)")
 	}
 	return nil
 }

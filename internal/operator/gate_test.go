@@ -228,9 +228,11 @@ func TestAgentSet_approval_card(t *testing.T) {
 	if got := ok[shown](b, "agent set", `{"agent_id":"bot","approval_card":"telegram:-1001234"}`); got != (shown{"telegram:-1001234", true}) {
 		t.Errorf("set: %+v", got)
 	}
-	for _, wrong := range []string{"telegram", "telegram:", "fax:1", ":1", "telegram:a b", "Telegram:1"} {
+	for _, wrong := range []string{"telegram", "telegram:", "fax:1", ":1", "telegram:a b", "Telegram:1", "/telegram:1", "Ops/telegram:1", "a/b/telegram:1"} {
 		b.fails("agent set", encode(t, map[string]any{"agent_id": "bot", "approval_card": wrong}), "approval_card")
 	}
+	ok[shown](b, "agent set", `{"agent_id":"bot","approval_card":"ops/slack:C1"}`)
+	ok[shown](b, "agent set", `{"agent_id":"bot","approval_card":"telegram:-1001234"}`)
 	if got := ok[shown](b, "agent set", `{"agent_id":"bot","icon":"x"}`); got.ApprovalCard != "telegram:-1001234" {
 		t.Errorf("the rest stays: %+v", got)
 	}

@@ -12,9 +12,12 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"pawgate/internal/caller"
 	"pawgate/internal/card"
+	"pawgate/internal/fault"
 	"pawgate/internal/postgres"
 	"pawgate/internal/standing"
+	"pawgate/internal/tool"
 )
 
 //go:embed approval.sql
@@ -27,14 +30,43 @@ const cardTimeout = 3 * time.Second
 // sendCard tells whoever may approve. That it could not is no reason to answer
 // the caller otherwise: the card stays due, and the request can be found.
 func (r *Router) sendCard(ctx context.Context, approval string) {
-	if r.Cards.Sender == nil {
-		return
-	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cardTimeout)
 	defer cancel()
 	if _, err := r.Cards.Send(ctx, approval); err != nil {
 		r.Log.Warn("card not sent", "request_id", requestID(ctx), "approval", approval, "error", r.redact.String(err.Error()))
 	}
+}
+
+// toolSender sends cards with the tool that sends messages, wherever its
+// category runs. The destination is an operator's choice, and what may be sent
+// to, the category checks as for any message.
+type toolSender struct{ router *Router }
+
+// sendTool is the name of that tool.
+const sendTool = "send_message"
+
+// Send calls the tool in the name of the agent whose channel it is.
+func (s toolSender) Send(ctx context.Context, m card.Message) error {
+	entry := s.router.Catalog.Find(sendTool)
+	if entry == nil || s.router.Backends[entry.Category] == nil {
+		return fault.New(fault.NotConfigured, "no category here sends messages")
+	}
+	encoded, err := tool.Marshal(map[string]string{"channel": m.Channel, "chat_id": m.Destination, "text": m.Text, "idempotency_key": m.Key})
+	if err != nil {
+		return fmt.Errorf("encode card: %w", err)
+	}
+	arguments, err := entry.Schema().Normalize(encoded)
+	if err != nil {
+		return fmt.Errorf("send card: %w", err)
+	}
+	who := caller.Caller{Agent: m.Agent, Credential: "card", Scopes: []string{entry.Category + ":" + entry.Action()}, RequestID: requestID(ctx)}
+	switch out := s.router.Backends[entry.Category].Call(ctx, who, entry, arguments); {
+	case out.Fault != nil:
+		return out.Fault
+	case out.Invalid != nil:
+		return out.Invalid
+	}
+	return nil
 }
 
 // maxForm bounds the form of a decision, in bytes.
@@ -115,6 +147,9 @@ func (r *Router) decideByCard(ctx context.Context, w http.ResponseWriter, req *h
 		return err
 	}
 	channel, _, _ := strings.Cut(c.Destination, ":")
+	if _, of, another := strings.Cut(channel, "/"); another {
+		channel = of
+	}
 	reason := short(strings.TrimSpace(strings.ToValidUTF8(strings.ReplaceAll(req.PostForm.Get("reason"), "\x00", ""), "")))
 	_, err = postgres.First[struct{ Decided bool }](ctx, r.DB, approvalSQL, link.Approval, link.Agent, state, reason,
 		strings.TrimSuffix("card "+channel, " "), string(rows))

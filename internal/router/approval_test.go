@@ -10,8 +10,12 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"pawgate/internal/caller"
 	"pawgate/internal/card"
+	"pawgate/internal/catalog"
+	"pawgate/internal/fault"
 	"pawgate/internal/router"
+	"pawgate/internal/tool"
 )
 
 // inbox is the channel that cards arrive in.
@@ -203,5 +207,59 @@ func TestNoCards(t *testing.T) {
 	g := newGate(t)
 	if r := g.open(http.MethodGet, card.Path+"x", ""); r.Status != 404 || !strings.Contains(r.Body, "no such path") {
 		t.Errorf("HTTP %d %s", r.Status, r.Body)
+	}
+}
+
+type messageArgs struct {
+	Channel string  `json:"channel" doc:"Channel"`
+	Chat    tool.ID `json:"chat_id" doc:"Chat"`
+	Text    string  `json:"text" doc:"Text"`
+	Key     string  `json:"idempotency_key,omitempty" doc:"Key"`
+}
+
+// TestCardByTool: without a sender of its own the router sends cards with the
+// tool that sends messages, through whose channel the operator said; a card that
+// cannot be sent changes no answer.
+func TestCardByTool(t *testing.T) {
+	var mu sync.Mutex
+	var sent []messageArgs
+	var through []string
+	var broken atomic.Bool
+	send := tool.Category{Name: "send", Tools: []tool.Tool{
+		tool.Write("send_message", "Send a text.", func(_ context.Context, who caller.Caller, a messageArgs) (nothing, error) {
+			if broken.Load() {
+				return nothing{}, fault.New("no_channel", "there is no such channel")
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			sent, through = append(sent, a), append(through, who.Agent)
+			return nothing{}, nil
+		}, tool.Rate(tool.ClassSend)),
+	}}
+	g := newGate(t, func(c *router.Config) {
+		probes := (&probe{}).category()
+		tools, err := catalog.Of(probes, send)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Catalog, c.Backends["send"] = tools, router.InProcess{Table: tool.Assemble(send)}
+		c.Cards.Links.Base = &url.URL{Scheme: "https", Host: "gate.example"}
+	})
+	g.requireApproval()
+	g.exec(`update agents set approval_card = 'bob/telegram:-42' where id = 'alice'`)
+	id := g.post(write("a", "")).wantFault(t, "approval_required")["approval_id"].(string)
+	g.post(write("a", "")).wantFault(t, "approval_required")
+	if len(sent) != 1 || through[0] != "bob" || sent[0].Channel != "telegram" || sent[0].Chat != "-42" || sent[0].Key != "approval:"+id || !strings.Contains(sent[0].Text, card.Path) {
+		t.Errorf("sent %+v through %v", sent, through)
+	}
+	broken.Store(true)
+	g.post(write("b", "")).wantFault(t, "approval_required")
+	if !strings.Contains(g.log.String(), "card not sent") {
+		t.Error("nobody is told that the card was not sent")
+	}
+	broken.Store(false)
+	g.exec(`update approval_cards set claimed_until = '-infinity'`)
+	if n, err := g.router.Cards.Send(t.Context(), ""); n != 1 || err != nil {
+		t.Errorf("later %d are sent, %v", n, err)
 	}
 }

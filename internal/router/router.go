@@ -45,7 +45,7 @@ type Config struct {
 	Resource *oauth.Resource
 
 	// Cards tells people of approvals that wait, where an operator has set a
-	// destination; without a Sender nothing is sent.
+	// destination; without a Sender, with the tool send_message.
 	Cards card.Cards
 
 	// AllowedHosts are the Host headers that are served; empty: any. A server
@@ -83,6 +83,9 @@ func New(cfg Config) *Router {
 	}
 	cfg.Cards.DB, cfg.Cards.Links.Now = cfg.DB, cfg.Now
 	r := &Router{Config: cfg, standing: standing.NewReader(cfg.DB), audit: newAuditor(cfg.DB), redact: redact.New()}
+	if r.Cards.Sender == nil {
+		r.Cards.Sender = toolSender{r}
+	}
 	r.mcp = newMCP(cfg.Version, r.serveCall)
 	return r
 }
