@@ -14,6 +14,7 @@ import (
 	"pawgate/internal/category/memory"
 	"pawgate/internal/category/model"
 	"pawgate/internal/category/odoo"
+	"pawgate/internal/category/send"
 	"pawgate/internal/category/web"
 	"pawgate/internal/client/embed"
 	"pawgate/internal/client/hub"
@@ -46,6 +47,7 @@ type Deps struct {
 	Downloads  *hub.Downloads
 	Inference  inference.Settings
 	Odoo       odoo.Settings
+	Send       send.Settings
 	Web        web.Settings
 }
 
@@ -63,6 +65,7 @@ func Rows() []Row {
 		{"agent", Function, func(d Deps) tool.Category { return agent.With(d.DB, d.Now, agent.Options{Licence: d.Licence}) }},
 		{"control", Function, func(d Deps) tool.Category { return control.With(d.DB, d.Now, control.Options{Edition: d.Edition}) }},
 		{"web", Function, func(d Deps) tool.Category { return web.New(d.DB, d.Web, d.Now) }},
+		{"send", Function, func(d Deps) tool.Category { return send.New(d.DB, d.Send, d.Now) }},
 		{"odoo", Function, func(d Deps) tool.Category { return odoo.New(d.DB, d.Odoo, d.Now) }},
 		{"cost", Function, func(d Deps) tool.Category { return cost.New(d.DB, d.Now) }},
 		{"model", Sidecar, func(d Deps) tool.Category { return model.New(d.Models, d.Downloads, d.Now) }},

@@ -245,6 +245,8 @@ func TestColumns(t *testing.T) {
 	x.ok("pairing", "invite", "bot", "line", "U1")
 	x.stdin = "# Bot"
 	x.ok("soul", "set", "bot", "-", "--reason", "begin")
+	x.ok("channel", "set", "bot", "telegram", "--secret", "env://BOT_TELEGRAM")
+	x.ok("channel", "allow", "bot", "telegram", "@team_channel", "--name", "team")
 	if _, err := postgrestest.Pool(t, configFromEnv(t)).Exec(t.Context(), `
 		with called as (insert into audit (seq, prev, hash, kind, id, at, request_id, door, agent_id, method, tool, decision, outcome, reason)
 		         values (900, '', '', 'outcome', gen_random_uuid(), now(), 'r', 'http', 'bot', 'tools/call', 't', 'allowed', 'fault', 'unavailable')),
@@ -252,6 +254,7 @@ func TestColumns(t *testing.T) {
 		     used as (update api_keys set last_used_at = now()),
 		     broken as (update audit_heads set seq = seq + 1 where agent_id = 'bot'),
 		     tested as (update odoo_connections set found_at = now(), found_version = '18.0'),
+		     sent as (update channels set works_since = now(), last_sent_at = now(), last_error = 'x'),
 		     wrote as (insert into odoo_writes values ('w', 'bot', 'r', 'u', 'd', 'bot', 'crm.lead', 'write', '{45}', '[]', '{}', 'done', '', now()))
 		insert into approvals (id, agent_id, credential_id, tool, definition, arguments_hash, state, decided_by, covers, covers_until, expires_at)
 		values ('ax', 'bot', 'k', 't', '', '', 'approved', 'me', '{"a": 1}', now() + interval '1 hour', now() + interval '1 hour'),

@@ -18,6 +18,7 @@ import (
 	"pawgate/internal/category"
 	"pawgate/internal/category/inference"
 	"pawgate/internal/category/odoo"
+	"pawgate/internal/category/send"
 	"pawgate/internal/category/web"
 	"pawgate/internal/client/chat"
 	"pawgate/internal/client/embed"
@@ -41,6 +42,7 @@ type Settings struct {
 	Hub        hub.Config
 	Inference  inference.Settings
 	Odoo       odoo.Settings
+	Send       send.Settings
 	Embeddings embed.Config
 	Web        web.Settings
 	Chat       chat.Config
@@ -154,7 +156,7 @@ func (l *Local) backends(s Settings) (map[string]router.Backend, error) {
 		return nil, err
 	}
 	deps := category.Deps{DB: l.DB, Now: time.Now, Licence: paid, Edition: paid.EditionAt, Embeddings: s.Embeddings,
-		Inference: s.Inference, Odoo: s.Odoo, Web: s.Web}
+		Inference: s.Inference, Odoo: s.Odoo, Send: s.Send, Web: s.Web}
 	if s.SidecarURL == "" { // otherwise the models are the sidecar's
 		if err := l.openModels(s, &deps); err != nil {
 			return nil, err

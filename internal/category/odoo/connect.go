@@ -25,7 +25,7 @@ func (o odoo) connect(ctx context.Context, who caller.Caller, _ noArgs) (connect
 	if err != nil {
 		return connectResult{}, err
 	}
-	o.secrets.forget(conn.Secret)
+	o.secrets.Forget(conn.Secret)
 	s := &session{odoo: o, who: who, conn: conn, known: map[string]fields{}}
 	if err := s.enter(ctx); err != nil {
 		return connectResult{}, err

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -95,7 +94,7 @@ func (o odoo) session(ctx context.Context, who caller.Caller) (*session, error) 
 }
 
 func (s *session) login(ctx context.Context) (api.Login, error) {
-	secret, err := s.secrets.get(ctx, s.conn.Secret)
+	secret, err := s.secrets.Get(ctx, s.conn.Secret)
 	if err != nil {
 		return api.Login{}, fault.New(fault.NotConfigured,
 			"the secret of agent %s's Odoo connection cannot be had; the operator checks the reference given to pawgate odoo connect", s.conn.AgentID)
@@ -164,55 +163,11 @@ func (s *session) call(ctx context.Context, c api.Call) (jsontext.Value, error) 
 	maps.Copy(c.Context, own)
 	v, err := s.client.Call(ctx, c)
 	if api.KindOf(err) == api.WrongLogin && !s.entered {
-		s.secrets.forget(s.conn.Secret)
+		s.secrets.Forget(s.conn.Secret)
 		if enterErr := s.enter(ctx); enterErr != nil {
 			return nil, enterErr
 		}
 		return s.client.Call(ctx, c)
 	}
 	return v, err
-}
-
-// maxSecretAge is how long a resolved secret is kept in this process: reading
-// one from the region's store takes longer than most calls to Odoo.
-const maxSecretAge = time.Minute
-
-// secrets are resolved references.
-type secrets struct {
-	resolve func(context.Context, string) (string, error)
-	now     func() time.Time
-	mu      sync.Mutex
-	kept    map[string]keptSecret
-}
-
-type keptSecret struct {
-	value string
-	at    time.Time
-}
-
-func newSecrets(resolve func(context.Context, string) (string, error), now func() time.Time) *secrets {
-	return &secrets{resolve: resolve, now: now, kept: map[string]keptSecret{}}
-}
-
-func (s *secrets) get(ctx context.Context, reference string) (string, error) {
-	s.mu.Lock()
-	kept, ok := s.kept[reference]
-	s.mu.Unlock()
-	if ok && s.now().Sub(kept.at) < maxSecretAge {
-		return kept.value, nil
-	}
-	value, err := s.resolve(ctx, reference)
-	if err != nil {
-		return "", err
-	}
-	s.mu.Lock()
-	s.kept[reference] = keptSecret{value, s.now()}
-	s.mu.Unlock()
-	return value, nil
-}
-
-func (s *secrets) forget(reference string) {
-	s.mu.Lock()
-	delete(s.kept, reference)
-	s.mu.Unlock()
 }

@@ -77,7 +77,7 @@ func Open(ctx context.Context, cfg Config) (tool.Category, error) {
 // New is the category over an open database. It does no I/O. The options
 // replace the network in tests.
 func New(db postgres.DB, s Settings, now func() time.Time, options ...safehttp.Option) tool.Category {
-	o := odoo{db: db, now: now, http: safehttp.New(s.policy(), options...), secrets: newSecrets(settings.Resolve, now)}
+	o := odoo{db: db, now: now, http: safehttp.New(s.policy(), options...), secrets: settings.NewSecrets(settings.Resolve, now)}
 	return tool.Category{Name: "odoo", Tools: []tool.Tool{
 		tool.Read("odoo_connect", "Test the Odoo connection.", o.connect, tool.OpenWorld),
 		tool.Read("odoo_status", "Show the Odoo connection and rights.", o.status),
@@ -108,5 +108,5 @@ type odoo struct {
 	db      postgres.DB
 	now     func() time.Time
 	http    *safehttp.Client
-	secrets *secrets
+	secrets *settings.Secrets
 }

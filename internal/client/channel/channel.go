@@ -15,6 +15,9 @@ package channel
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -102,4 +105,19 @@ type Identity struct {
 	Name string
 	// Details are further facts that the platform tells, such as a quota.
 	Details map[string]string
+}
+
+// CheckPhoto says in a sentence why the platform would not take a photo.
+func (t Traits) CheckPhoto(p Photo) error {
+	switch {
+	case t.PhotoBytes == 0:
+		return fmt.Errorf("%s takes no photos here; send a link as text", t.Name)
+	case t.PhotoByURL && !strings.HasPrefix(p.URL, "https://"):
+		return fmt.Errorf("%s fetches photos itself: give an https:// address that everyone can read", t.Name)
+	case int64(len(p.Data)) > t.PhotoBytes:
+		return fmt.Errorf("the picture has %d bytes, and %s takes at most %d", len(p.Data), t.Name, t.PhotoBytes)
+	case !slices.Contains(t.PhotoTypes, p.MediaType):
+		return fmt.Errorf("the content is %s, and %s takes %s", p.MediaType, t.Name, strings.Join(t.PhotoTypes, ", "))
+	}
+	return nil
 }

@@ -1,6 +1,7 @@
 package channel
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -48,9 +49,16 @@ func (e *Error) Error() string {
 	default:
 		fmt.Fprintf(&b, "%s did not take the message", e.Platform)
 	}
-	if e.Says != "" {
-		b.WriteString(": " + e.Says)
+	if answer := e.Answer(); answer != "" {
+		b.WriteString(": " + answer)
 	}
+	return b.String()
+}
+
+// Answer is what the platform said and what to do, without the message's fate.
+func (e *Error) Answer() string {
+	var b strings.Builder
+	b.WriteString(cmp.Or(e.Says, "no words"))
 	if e.Code != "" {
 		fmt.Fprintf(&b, " (code %s)", e.Code)
 	}

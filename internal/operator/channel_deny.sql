@@ -1,0 +1,1 @@
+delete from channel_targets where agent_id = @agent_id and channel = @channel and target = @target

@@ -1,0 +1,1 @@
+delete from channels where agent_id = @agent_id and channel = @channel

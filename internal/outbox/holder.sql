@@ -1,0 +1,1 @@
+select hash, lease_until from outbox where agent_id = @agent and key = @key
