@@ -1,8 +1,7 @@
 -- +goose Up
 -- Where an agent's requests for approval are told to a person, as
--- channel:destination, or agent/channel:destination through the channel of
--- another agent; empty: nowhere, they wait to be looked for.
-alter table agents add column approval_card text not null default '' check (approval_card = '' or approval_card ~ '^([a-z0-9][a-z0-9_-]{0,63}/)?[a-z]+:.+$');
+-- channel:destination; empty: nowhere, they wait to be looked for.
+alter table agents add column approval_card text not null default '' check (approval_card = '' or approval_card ~ '^[a-z]+:.+$');
 
 -- A card is owed as soon as its request is there: both are written at once, so
 -- none is lost and none is there twice.
