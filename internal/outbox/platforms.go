@@ -8,7 +8,12 @@ import (
 	"strings"
 
 	"pawgate/internal/client/channel"
+	"pawgate/internal/client/dingtalk"
+	"pawgate/internal/client/feishu"
+	"pawgate/internal/client/googlechat"
+	"pawgate/internal/client/teams"
 	"pawgate/internal/client/telegram"
+	"pawgate/internal/client/wecom"
 	"pawgate/internal/safehttp"
 )
 
@@ -20,11 +25,17 @@ type platform struct {
 	bare channel.Platform
 	// account and second say what else an account needs besides its secret.
 	account, second string
+	optional        string // a second secret that an account may have
 }
 
 // platforms are those that can be sent to, by the name in the argument channel.
 var platforms = map[string]platform{
-	"telegram": {open: telegram.New, bare: telegram.Bot{}},
+	"dingtalk":   {open: dingtalk.New, bare: dingtalk.Robot{}, optional: "signing secret"},
+	"feishu":     {open: feishu.New, bare: feishu.App{}, account: "app id"},
+	"googlechat": {open: googlechat.New, bare: googlechat.Webhook{}},
+	"teams":      {open: teams.New, bare: teams.Webhook{}},
+	"telegram":   {open: telegram.New, bare: telegram.Bot{}},
+	"wecom":      {open: wecom.New, bare: wecom.Robot{}},
 }
 
 // Platforms are the names of the platforms, sorted.
@@ -49,7 +60,7 @@ func CheckAccount(name string, a Account) error {
 		return fmt.Errorf("%s needs its %s as --account", name, p.account)
 	case p.second != "" && a.SecondSecret == "":
 		return fmt.Errorf("%s needs its %s as --second-secret", name, p.second)
-	case p.second == "" && a.SecondSecret != "":
+	case p.second == "" && p.optional == "" && a.SecondSecret != "":
 		return fmt.Errorf("%s has no second secret", name)
 	}
 	return nil

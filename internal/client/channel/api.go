@@ -44,6 +44,9 @@ func NewAPI(name, base string, header http.Header, secrets []string, options ...
 	return &API{name: name, base: base, header: header, secrets: secrets, http: client}, nil
 }
 
+// Base is the server's address.
+func (a *API) Base() string { return a.base }
+
 // Bearer is the header of a token (RFC 6750 §2.1).
 func Bearer(token string) http.Header {
 	return http.Header{"Authorization": {"Bearer " + token}}

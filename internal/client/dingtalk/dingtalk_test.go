@@ -1,0 +1,127 @@
+package dingtalk_test
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"pawgate/internal/client/channel"
+	"pawgate/internal/client/channel/channeltest"
+	"pawgate/internal/client/dingtalk"
+)
+
+const token, secret = "0123456789abcdef0123456789abcdef", "SECsigning"
+
+// api is the webhook as documented: HTTP 200, with errcode; the signature is
+// over time and secret.
+func api(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	mac := hmac.New(sha256.New, []byte(secret))
+	mac.Write([]byte(q.Get("timestamp") + "\n" + secret))
+	var m struct {
+		Type     string `json:"msgtype"`
+		Markdown struct{ Title, Text string }
+	}
+	_ = json.NewDecoder(r.Body).Decode(&m)
+	switch {
+	case q.Get("access_token") != token:
+		_, _ = io.WriteString(w, `{"errcode":300005,"errmsg":"token is not exist"}`)
+	case q.Get("sign") != base64.StdEncoding.EncodeToString(mac.Sum(nil)):
+		_, _ = io.WriteString(w, `{"errcode":310000,"errmsg":"sign not match"}`)
+	case strings.Contains(m.Markdown.Text, "flood"):
+		_, _ = io.WriteString(w, `{"errcode":130101,"errmsg":"send too fast, exceed 20 times per minute"}`)
+	case m.Type == "markdown" && m.Markdown.Title != "":
+		_, _ = io.WriteString(w, `{"errcode":0,"errmsg":"ok"}`)
+	default:
+		_, _ = io.WriteString(w, `{"errcode":40035,"errmsg":"missing parameter msgtype"}`)
+	}
+}
+
+func open(t *testing.T, a channel.Account) (*channeltest.Server, channel.Platform) {
+	t.Helper()
+	s := channeltest.New(t, api)
+	a.BaseURL = s.URL
+	robot, err := dingtalk.New(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, robot
+}
+
+func failure(t *testing.T, err error) *channel.Error {
+	t.Helper()
+	var e *channel.Error
+	if !errors.As(err, &e) {
+		t.Fatalf("want a channel.Error, got %v", err)
+	}
+	if strings.Contains(err.Error(), token) || strings.Contains(err.Error(), secret) {
+		t.Errorf("the error holds a secret: %v", err)
+	}
+	return e
+}
+
+func TestSend(t *testing.T) {
+	s, robot := open(t, channel.Account{Secret: token, Second: secret})
+	traits := robot.Traits()
+	part := channel.Split(channel.Parse("**Done**\nsee [log](https://example.com/l)"), traits.Format, traits.Text, traits.Text)[0]
+	if _, err := robot.Send(t.Context(), dingtalk.Group, part, ""); err != nil {
+		t.Fatal(err)
+	}
+	if body := string(s.Requests()[0].Body); !strings.Contains(body, `"title":"Done"`) || !strings.Contains(body, `**Done**\n\nsee [log](https://example.com/l)`) {
+		t.Errorf("sent %s", body)
+	}
+	photo := channel.Photo{URL: "https://example.com/p.png", Caption: channel.Part{Text: "a pier", Plain: "a pier"}}
+	if _, err := robot.SendPhoto(t.Context(), dingtalk.Group, photo, ""); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestMSG16TooMany(t *testing.T) {
+	s, robot := open(t, channel.Account{Secret: token, Second: secret})
+	_, err := robot.Send(t.Context(), dingtalk.Group, channel.Part{Text: "flood", Plain: "flood", Markup: true}, "")
+	if e := failure(t, err); !e.Limited || e.Fate != channel.NotSent || e.RetryAfter != 10*time.Minute || e.Code != "130101" {
+		t.Errorf("got %+v", e)
+	}
+	if len(s.Requests()) != 1 {
+		t.Errorf("%d requests", len(s.Requests()))
+	}
+}
+
+func TestMSG10FailureWithStatus200(t *testing.T) {
+	for name, a := range map[string]channel.Account{"300005": {Secret: strings.Repeat("f", 32), Second: secret}, "310000": {Secret: token, Second: "wrong"}} {
+		_, robot := open(t, a)
+		_, err := robot.Send(t.Context(), dingtalk.Group, channel.Part{Text: "x", Plain: "x", Markup: true}, "")
+		if e := failure(t, err); e.Code != name || !e.BadLogin || e.Fate != channel.Refused {
+			t.Errorf("%s: %+v", name, e)
+		}
+	}
+}
+
+func TestIdentifyAndTargets(t *testing.T) {
+	_, robot := open(t, channel.Account{Secret: token, Second: secret})
+	if me, err := robot.Identify(t.Context()); err != nil || me.Details["checked"] == "" {
+		t.Errorf("identify: %+v %v", me, err)
+	}
+	_, wrong := open(t, channel.Account{Secret: strings.Repeat("f", 32)})
+	if _, err := wrong.Identify(t.Context()); !failure(t, err).BadLogin {
+		t.Errorf("a wrong token: %v", err)
+	}
+	if robot.CheckTarget(dingtalk.Group) != nil || robot.CheckTarget("cid123") == nil {
+		t.Error("targets")
+	}
+	for mishap, want := range map[channeltest.Mishap]channel.Fate{channeltest.Away: channel.NotSent, channeltest.LateBreak: channel.Unknown} {
+		s, robot := open(t, channel.Account{Secret: token, Second: secret})
+		s.Next = channeltest.In(mishap)
+		_, err := robot.Send(t.Context(), dingtalk.Group, channel.Part{Text: "x", Plain: "x", Markup: true}, "")
+		if e := failure(t, err); e.Fate != want {
+			t.Errorf("%s: %+v", mishap, e)
+		}
+	}
+}
