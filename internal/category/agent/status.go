@@ -41,23 +41,28 @@ type statusResult struct {
 	Trigger       string `json:"trigger,omitzero"`
 	CreatedBy     string `json:"created_by,omitzero"` // the agent that made it; absent: an operator
 	Version       int64  `json:"version"`             // for if_version of agent_update
-	// Of these, nobody has said anything where they are missing.
-	FallbackModel    *string   `json:"fallback_model,omitzero"`
-	APIMode          *string   `json:"api_mode,omitzero"`
-	BudgetCents      *int64    `json:"budget_cents,omitzero"`
-	MaxConcurrent    *int      `json:"max_concurrent,omitzero"`
-	HeartbeatEnabled *bool     `json:"heartbeat_enabled,omitzero"`
-	HeartbeatCron    *string   `json:"heartbeat_cron,omitzero"`
-	Soul             *soul     `json:"soul,omitzero"` // absent: it has none
-	Keys             keys      `json:"keys"`
-	LastDay          counts    `json:"last_24h"`
-	LastCalls        []call    `json:"last_calls"`  // newest first, however old
-	LastErrors       []call    `json:"last_errors"` // newest first, of the last 24 hours
-	Queue            queue     `json:"queue"`
-	Agenda           agenda    `json:"agenda"`
-	CostToday        cost      `json:"cost_today"`
-	CreatedAt        time.Time `json:"created_at"`
-	UpdatedAt        time.Time `json:"updated_at"`
+	settings
+	Soul       *soul     `json:"soul,omitzero"` // absent: it has none
+	Keys       keys      `json:"keys"`
+	LastDay    counts    `json:"last_24h"`
+	LastCalls  []call    `json:"last_calls"`  // newest first, however old
+	LastErrors []call    `json:"last_errors"` // newest first, of the last 24 hours
+	Queue      queue     `json:"queue"`
+	Agenda     agenda    `json:"agenda"`
+	CostToday  cost      `json:"cost_today"`
+	CreatedAt  time.Time `json:"created_at"`
+	UpdatedAt  time.Time `json:"updated_at"`
+}
+
+// settings are what agent_update sets besides who an agent is; one that is
+// missing was never set.
+type settings struct {
+	FallbackModel    *string `json:"fallback_model,omitzero"`
+	APIMode          *string `json:"api_mode,omitzero"`
+	BudgetCents      *int64  `json:"budget_cents,omitzero"`
+	MaxConcurrent    *int    `json:"max_concurrent,omitzero"`
+	HeartbeatEnabled *bool   `json:"heartbeat_enabled,omitzero"`
+	HeartbeatCron    *string `json:"heartbeat_cron,omitzero"`
 }
 
 // soul is the version of a persona that holds.

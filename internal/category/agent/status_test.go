@@ -99,7 +99,16 @@ func TestAgentStatus(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("status (-want +got):\n%s", diff)
 	}
+	b.exec(t, `update agents set budget_cents = 500, heartbeat_enabled = false, fallback_model = 'second', created_by = 'ceo' where id = 'lead'`)
 	text := string(tooltest.Call(t, b.cat, operator(), "agent_status", `{"agent_id":"lead"}`).OK)
+	for _, part := range []string{`"budget_cents":500`, `"heartbeat_enabled":false`, `"fallback_model":"second"`, `"created_by":"ceo"`} {
+		if !strings.Contains(text, part) {
+			t.Errorf("the answer lacks %s: %s", part, text)
+		}
+	}
+	if strings.Contains(text, "max_concurrent") || strings.Contains(text, `"soul"`) {
+		t.Errorf("the answer tells what nobody has set: %s", text)
+	}
 	for _, secret := range []string{"SECRET", "PRIVATE", "h1"} {
 		if strings.Contains(text, secret) {
 			t.Errorf("the answer holds %q: %s", secret, text)

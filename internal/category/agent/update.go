@@ -20,10 +20,6 @@ import (
 //go:embed update.sql
 var updateSQL string
 
-// mainRole is the role of the agent that stands for the installation. It is
-// given and taken by operators only, and protects from agent_remove.
-const mainRole = "main"
-
 // updateArgs has nothing that says what the agent may call or who approves it:
 // such a member would be refused as unknown.
 type updateArgs struct {
@@ -42,12 +38,6 @@ type updateArgs struct {
 	HeartbeatEnabled *bool   `json:"heartbeat_enabled,omitempty" doc:"Wake it"`
 	HeartbeatCron    *string `json:"heartbeat_cron,omitempty" doc:"When" maxlen:"200"`
 	IfVersion        *int64  `json:"if_version,omitempty" doc:"Refuse if another version holds"`
-}
-
-// own are the arguments that an agent may change of itself.
-func (a updateArgs) own() bool {
-	return a.Role == nil && a.Status == nil && a.ReportsTo == nil && a.Model == nil && a.FallbackModel == nil &&
-		a.APIMode == nil && a.MaxConcurrent == nil && a.HeartbeatEnabled == nil && a.HeartbeatCron == nil
 }
 
 // Validate asks for something to change and checks the texts.
@@ -97,10 +87,10 @@ type updateResult struct {
 }
 
 // idle are the arguments that are kept, shown and exported, and that nothing
-// here acts on. Whoever sets one is told, so that nobody waits for it.
-var idle = []string{"api_mode", "max_concurrent", "heartbeat_enabled", "heartbeat_cron"}
+// here acts on. Whoever sets one is told, so that nobody relies on it.
+var idle = []string{"fallback_model", "api_mode", "budget_cents", "max_concurrent", "heartbeat_enabled", "heartbeat_cron"}
 
-const idleNote = "pawgate keeps %s for whatever runs the agent and does not act on it; schedule_task wakes an agent at given times"
+const idleNote = "pawgate keeps %s for whatever runs the agent and does not act on it itself; to wake an agent at given times, use schedule_task"
 
 // written is what update.sql returns.
 type written struct {
@@ -154,69 +144,4 @@ func (c agent) update(ctx context.Context, who caller.Caller, a updateArgs) (upd
 		return nil
 	})
 	return done, err
-}
-
-// trigger is the one to set, nil for none: the one wished for, if no other agent
-// has it, or the usual one of a new name where the old one was the usual.
-func trigger(ctx context.Context, tx pgx.Tx, before target, a updateArgs) (*string, error) {
-	wanted := a.Trigger
-	if wanted == nil && a.DisplayName != nil && before.Trigger == "@"+before.DisplayName {
-		usual := "@" + *a.DisplayName
-		wanted = &usual
-	}
-	if wanted == nil {
-		return nil, nil
-	}
-	taken, err := roster.TriggerTaken(ctx, tx, a.AgentID, *wanted)
-	switch {
-	case err != nil:
-		return nil, err
-	case taken && a.Trigger != nil:
-		return nil, triggerTaken(*wanted)
-	case taken:
-		return nil, nil
-	}
-	return wanted, nil
-}
-
-func triggerTaken(trigger string) error {
-	return fault.New(fault.Conflict, "another agent is addressed by %s; choose another trigger", trigger)
-}
-
-// mayUpdate refuses what is not the caller's to change.
-func mayUpdate(ctx context.Context, tx pgx.Tx, who caller.Caller, before target, a updateArgs) error {
-	if a.IfVersion != nil && *a.IfVersion != before.Version {
-		return fault.New(fault.Conflict, "agent %s has version %d by now, not %d: somebody changed it; look at it with agent_status and decide again",
-			a.AgentID, before.Version, *a.IfVersion).With("version", before.Version)
-	}
-	if who.Operator() {
-		return moves(ctx, tx, who, a)
-	}
-	switch {
-	case a.BudgetCents != nil:
-		return fault.New(fault.Denied, "only an operator can set budget_cents; leave it out, and ask a person")
-	case a.AgentID == who.Agent && !a.own():
-		return fault.New(fault.Denied, "of yourself you can change display_name, icon and trigger; the rest is for those you report to, or an operator")
-	case a.Role != nil && (*a.Role == mainRole) != (before.Role == mainRole):
-		return fault.New(fault.Denied, "only an operator can give or take the role main")
-	}
-	return moves(ctx, tx, who, a)
-}
-
-// moves refuses a new superior that the caller may not see, that is archived,
-// or that would close a circle. Nobody but an operator takes an agent out of
-// everyone's reach.
-func moves(ctx context.Context, tx pgx.Tx, who caller.Caller, a updateArgs) error {
-	switch {
-	case a.ReportsTo == nil:
-		return nil
-	case strings.TrimSpace(*a.ReportsTo) == "" && who.Operator():
-		return nil
-	case strings.TrimSpace(*a.ReportsTo) == "":
-		return fault.New(fault.Denied, "only an operator can let an agent report to nobody; name yourself or an agent that reports to you")
-	}
-	if _, err := findLive(ctx, tx, who, *a.ReportsTo); err != nil {
-		return err
-	}
-	return roster.CheckSuperior(ctx, tx, a.AgentID, *a.ReportsTo)
 }

@@ -21,6 +21,7 @@ type updated struct {
 	AgentID string   `json:"agent_id"`
 	Changed []string `json:"changed"`
 	Version int64    `json:"version"`
+	Note    string   `json:"note"`
 }
 
 func TestAgentUpdate(t *testing.T) {
@@ -49,6 +50,10 @@ func TestAgentUpdate(t *testing.T) {
 			got := tooltest.OK[updated](t, b.cat, c.who, "agent_update", c.args)
 			if diff := cmp.Diff(c.want, got.Changed); diff != "" {
 				t.Errorf("changed (-want +got):\n%s", diff)
+			}
+			// Nobody is left to rely on what nothing acts on.
+			if idle := strings.Contains(c.args, "max_concurrent") || strings.Contains(c.args, "budget_cents"); idle != strings.Contains(got.Note, "does not act on it") {
+				t.Errorf("the note is %q", got.Note)
 			}
 			if want := int64(1 + min(1, len(c.want))); got.Version != want {
 				t.Errorf("version %d, want %d", got.Version, want)
