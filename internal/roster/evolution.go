@@ -27,7 +27,6 @@ const (
 type Setting struct {
 	Name     string
 	kind     kind
-	usual    string // JSON
 	min, max float64
 	choices  []string
 	Operator bool // only an operator sets it
@@ -35,19 +34,19 @@ type Setting struct {
 
 // Settings are those that there are, in the order in which they are shown.
 var Settings = []Setting{
-	{Name: "gvu_enabled", kind: flag, usual: "false"},
-	{Name: "skill_auto_activate", kind: flag, usual: "false"},
+	{Name: "gvu_enabled", kind: flag},
+	{Name: "skill_auto_activate", kind: flag},
 	// Whoever could switch the scan off would run unscanned skills.
-	{Name: "skill_security_scan", kind: flag, usual: "true", Operator: true},
-	{Name: "max_silence_hours", kind: decimal, usual: "12", min: 0, max: 8760},
-	{Name: "max_gvu_generations", kind: whole, usual: "3", min: 0, max: 100},
-	{Name: "observation_period_hours", kind: decimal, usual: "24", min: 0, max: 8760},
-	{Name: "skill_token_budget", kind: whole, usual: "2500", min: 0, max: 200_000},
-	{Name: "max_active_skills", kind: whole, usual: "5", min: 0, max: 100},
-	{Name: "stagnation_enabled", kind: flag, usual: "false"},
-	{Name: "stagnation_window_seconds", kind: whole, usual: "3600", min: 60, max: 604_800},
-	{Name: "stagnation_trigger_threshold", kind: whole, usual: "3", min: 1, max: 1000},
-	{Name: "stagnation_action", kind: choice, usual: `"log_only"`, choices: []string{"log_only", "suppress"}},
+	{Name: "skill_security_scan", kind: flag, Operator: true},
+	{Name: "max_silence_hours", kind: decimal, min: 0, max: 8760},
+	{Name: "max_gvu_generations", kind: whole, min: 0, max: 100},
+	{Name: "observation_period_hours", kind: decimal, min: 0, max: 8760},
+	{Name: "skill_token_budget", kind: whole, min: 0, max: 200_000},
+	{Name: "max_active_skills", kind: whole, min: 0, max: 100},
+	{Name: "stagnation_enabled", kind: flag},
+	{Name: "stagnation_window_seconds", kind: whole, min: 60, max: 604_800},
+	{Name: "stagnation_trigger_threshold", kind: whole, min: 1, max: 1000},
+	{Name: "stagnation_action", kind: choice, choices: []string{"log_only", "suppress"}},
 }
 
 // alias are the names of the predecessor's tool for the same things.
@@ -105,15 +104,15 @@ func (s Setting) Allowed() string {
 	return fmt.Sprintf("a %s from %s to %s", s.kind, strconv.FormatFloat(s.min, 'f', -1, 64), strconv.FormatFloat(s.max, 'f', -1, 64))
 }
 
-// Current is the value that holds among what was set, a JSON object, and
-// whether somebody set it.
-func (s Setting) Current(evolution string) (json.RawMessage, bool, error) {
+// Current is the value among what was set, a JSON object; null when nobody has
+// set it.
+func (s Setting) Current(evolution string) (json.RawMessage, error) {
 	var set map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(evolution), &set); err != nil {
-		return nil, false, fmt.Errorf("read evolution: %w", err)
+		return nil, fmt.Errorf("read evolution: %w", err)
 	}
 	if v, ok := set[s.Name]; ok {
-		return bytes.TrimSpace(v), true, nil
+		return bytes.TrimSpace(v), nil
 	}
-	return json.RawMessage(s.usual), false, nil
+	return json.RawMessage("null"), nil
 }

@@ -250,7 +250,6 @@ func TestColumns(t *testing.T) {
 	if _, err := postgrestest.Pool(t, configFromEnv(t)).Exec(t.Context(), `
 		with called as (insert into audit (seq, prev, hash, kind, id, at, request_id, door, agent_id, method, tool, decision, outcome, reason)
 		         values (900, '', '', 'outcome', gen_random_uuid(), now(), 'r', 'http', 'bot', 'tools/call', 't', 'allowed', 'fault', 'unavailable')),
-		     planned as (insert into schedules (id, agent_id, created_by, name, cron, timezone, task, next_slot) values ('s', 'bot', 'bot', 'n', '', '', '', now())),
 		     used as (update api_keys set last_used_at = now()),
 		     broken as (update audit_heads set seq = seq + 1 where agent_id = 'bot'),
 		     tested as (update odoo_connections set found_at = now(), found_version = '18.0'),

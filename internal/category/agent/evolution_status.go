@@ -21,8 +21,7 @@ type evolutionResult struct {
 
 type settingShown struct {
 	Field   string          `json:"field"`
-	Value   json.RawMessage `json:"value"`
-	Set     bool            `json:"set"` // false: nobody has set it, this is the usual value
+	Value   json.RawMessage `json:"value"` // null: nobody has set it
 	Allowed string          `json:"allowed"`
 }
 
@@ -35,14 +34,14 @@ func (c agent) evolutionStatus(ctx context.Context, who caller.Caller, a evoluti
 	}
 	r := evolutionResult{AgentID: t.AgentID, Note: evolutionNote}
 	for _, s := range roster.Settings {
-		value, set, err := s.Current(t.Evolution)
+		value, err := s.Current(t.Evolution)
 		if err != nil {
 			return evolutionResult{}, err
 		}
-		r.Settings = append(r.Settings, settingShown{Field: s.Name, Value: value, Set: set, Allowed: s.Allowed()})
+		r.Settings = append(r.Settings, settingShown{Field: s.Name, Value: value, Allowed: s.Allowed()})
 	}
 	return r, nil
 }
 
 // evolutionNote keeps anyone from waiting for what does not come.
-const evolutionNote = "these are settings, not activity: pawgate itself starts no evolution; whatever runs the agent's model acts on them"
+const evolutionNote = "these are settings, not activity: pawgate itself starts no evolution; what runs the agent acts on them, and on its own defaults where the value is null"

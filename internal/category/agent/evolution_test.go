@@ -24,46 +24,45 @@ type evolution struct {
 	Settings []struct {
 		Field string
 		Value json.RawMessage
-		Set   bool
 	}
 }
 
-func (e evolution) of(field string) (string, bool) {
+func (e evolution) of(field string) string {
 	for _, s := range e.Settings {
 		if s.Field == field {
-			return string(s.Value), s.Set
+			return string(s.Value)
 		}
 	}
-	return "missing", false
+	return "missing"
 }
 
 func TestEvolutionToggle(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct{ name, field, value, before, want string }{
-		{"boolean", "gvu_enabled", `true`, `false`, `true`},
-		{"boolean_in_words", "gvu_enabled", `"On"`, `false`, `true`},
-		{"boolean_as_number", "skill_auto_activate", `1`, `false`, `true`},
-		{"float", "max_silence_hours", `0.5`, `12`, `0.5`},
-		{"float_as_text", "observation_period_hours", `"36"`, `24`, `36`},
-		{"whole", "max_active_skills", `7`, `5`, `7`},
-		{"whole_with_a_point", "max_active_skills", `7.0`, `5`, `7`},
-		{"predecessor's_name", "window_seconds", `"60"`, `3600`, `60`},
-		{"word", "action", `"suppress"`, `"log_only"`, `"suppress"`},
+	for _, c := range []struct{ name, field, value, want string }{
+		{"boolean", "gvu_enabled", `true`, `true`},
+		{"boolean_in_words", "gvu_enabled", `"On"`, `true`},
+		{"boolean_as_number", "skill_auto_activate", `1`, `true`},
+		{"float", "max_silence_hours", `0.5`, `0.5`},
+		{"float_as_text", "observation_period_hours", `"36"`, `36`},
+		{"whole", "max_active_skills", `7`, `7`},
+		{"whole_with_a_point", "max_active_skills", `7.0`, `7`},
+		{"predecessor's_name", "window_seconds", `"60"`, `60`},
+		{"word", "action", `"suppress"`, `"suppress"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
 			args := `{"agent_id":"coder","field":"` + c.field + `","value":` + c.value + `}`
 			got := tooltest.OK[toggled](t, b.cat, tooltest.Who("lead"), "evolution_toggle", args)
-			if string(got.Before) != c.before || string(got.Value) != c.want || !got.Changed {
+			if string(got.Before) != "null" || string(got.Value) != c.want || !got.Changed {
 				t.Errorf("got %s → %s, changed %v", got.Before, got.Value, got.Changed)
 			}
-			if again := tooltest.OK[toggled](t, b.cat, tooltest.Who("lead"), "evolution_toggle", args); again.Changed {
-				t.Error("a second time is no change")
+			if again := tooltest.OK[toggled](t, b.cat, tooltest.Who("lead"), "evolution_toggle", args); again.Changed || string(again.Before) != c.want {
+				t.Errorf("a second time: %+v", again)
 			}
-			value, set := tooltest.OK[evolution](t, b.cat, tooltest.Who("lead"), "evolution_status", `{"agent_id":"coder"}`).of(got.Field)
-			if value != c.want || !set {
-				t.Errorf("evolution_status shows %s, set %v", value, set)
+			value := tooltest.OK[evolution](t, b.cat, tooltest.Who("lead"), "evolution_status", `{"agent_id":"coder"}`).of(got.Field)
+			if value != c.want {
+				t.Errorf("evolution_status shows %s", value)
 			}
 		})
 	}
@@ -123,8 +122,8 @@ func TestEvolutionToggle_at_once(t *testing.T) {
 	})
 	got := tooltest.OK[evolution](t, cat, tooltest.Who("bot"), "evolution_status", `{}`)
 	for _, field := range fields {
-		if value, set := got.of(field); value != "true" || !set {
-			t.Errorf("%s is %s, set %v", field, value, set)
+		if value := got.of(field); value != "true" {
+			t.Errorf("%s is %s", field, value)
 		}
 	}
 }
@@ -133,8 +132,8 @@ func TestEvolutionStatus(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	got := tooltest.OK[evolution](t, b.cat, tooltest.Who("coder"), "evolution_status", `{}`)
-	if value, set := got.of("skill_security_scan"); got.AgentID != "coder" || value != "true" || set {
-		t.Errorf("%s: the scan is %s, set %v", got.AgentID, value, set)
+	if value := got.of("skill_security_scan"); got.AgentID != "coder" || value != "null" {
+		t.Errorf("%s: the scan, which nobody has set, is %s", got.AgentID, value)
 	}
 	tooltest.Fault(t, b.cat, tooltest.Who("coder"), "evolution_status", `{"agent_id":"lead"}`, fault.NotFound)
 }

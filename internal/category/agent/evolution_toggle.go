@@ -27,7 +27,7 @@ type toggleArgs struct {
 type toggleResult struct {
 	AgentID string          `json:"agent_id"`
 	Field   string          `json:"field"`
-	Before  json.RawMessage `json:"before"`
+	Before  json.RawMessage `json:"before"` // null: nobody had set it
 	Value   json.RawMessage `json:"value"`
 	Changed bool            `json:"changed"`
 	Note    string          `json:"note,omitzero"`
@@ -65,11 +65,10 @@ func (c agent) evolutionToggle(ctx context.Context, who caller.Caller, a toggleA
 		if err != nil {
 			return err
 		}
-		var set bool
-		if r.Before, set, err = s.Current(t.Evolution); err != nil {
+		if r.Before, err = s.Current(t.Evolution); err != nil {
 			return err
 		}
-		if r.Changed = !set || !bytes.Equal(r.Before, r.Value); !r.Changed {
+		if r.Changed = !bytes.Equal(r.Before, r.Value); !r.Changed {
 			return nil
 		}
 		_, err = postgres.Exec(ctx, tx, evolutionToggleSQL, pgx.StrictNamedArgs{

@@ -48,7 +48,11 @@ type pairingResult struct {
 // people.WrongCode for a code that is not good.
 func (c agent) pairingManage(ctx context.Context, who caller.Caller, a pairingArgs) (pairingResult, error) {
 	r := pairingResult{AgentID: cmp.Or(a.AgentID, who.Agent), Pairings: []people.Pairing{}}
-	if _, err := find(ctx, c.db, who, r.AgentID); err != nil {
+	look := findLive
+	if a.Action == "list" || a.Action == "revoke" { // to shut out is never too late
+		look = find
+	}
+	if _, err := look(ctx, c.db, who, r.AgentID); err != nil {
 		return pairingResult{}, err
 	}
 	if a.Action == "list" {

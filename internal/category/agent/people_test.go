@@ -134,6 +134,12 @@ func TestPairingManage_refusals(t *testing.T) {
 	for _, action := range []string{"list", "approve", "revoke", "redeem", "generate"} {
 		tooltest.Fault(t, b.cat, tooltest.Who("lead"), "pairing_manage", map[string]any{"action": action, "agent_id": "ceo", "channel": "line", "subject": "U1", "code": "x"}, fault.NotFound)
 	}
+	for action, want := range map[string]bool{"list": true, "revoke": true, "approve": false, "generate": false} {
+		out := tooltest.Call(t, b.cat, operator(), "pairing_manage", map[string]any{"action": action, "agent_id": "old", "channel": "line", "subject": "U1"})
+		if (out.OK != nil) != want {
+			t.Errorf("%s of an archived agent: %+v", action, out)
+		}
+	}
 	for i := range 20 {
 		b.pair(t, tooltest.Who("coder"), fmt.Sprintf(`{"action":"approve","channel":"line","subject":"U%d"}`, i))
 	}
