@@ -46,6 +46,8 @@ type Agent struct {
 	BudgetCents                           *int64 // for a month
 	MaxConcurrent                         *int
 	HeartbeatEnabled                      *bool
+	// SoftBudget says that the budget warns and does not stop.
+	SoftBudget bool
 	// Evolution are the plain values of [evolution], as words.
 	Evolution map[string]string
 	// The lists hold patterns, see IsPattern.

@@ -31,6 +31,7 @@ type file struct {
 	} `toml:"model"`
 	Budget struct {
 		MonthlyLimitCents *int64 `toml:"monthly_limit_cents"`
+		HardStop          *bool  `toml:"hard_stop"`
 	} `toml:"budget"`
 	Container struct {
 		MaxConcurrent *int64 `toml:"max_concurrent"`

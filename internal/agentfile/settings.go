@@ -29,6 +29,7 @@ func (p *parser) settings() {
 		out.BudgetCents = nil
 		p.note("budget.monthly_limit_cents", 0, "is less than nothing; kept in the stored text only")
 	}
+	out.SoftBudget = in.Budget.HardStop != nil && !*in.Budget.HardStop
 	if n := in.Container.MaxConcurrent; n != nil && *n >= 1 && *n <= maxConcurrent {
 		most := int(*n)
 		out.MaxConcurrent = &most

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"pawgate/internal/agentfile"
+	"pawgate/internal/budget"
 	"pawgate/internal/caller"
 	"pawgate/internal/fault"
 	"pawgate/internal/policy"
@@ -29,9 +30,12 @@ var (
 // stored is an agent's row, all of it.
 type stored struct {
 	agentRow
-	Source    string
-	Policy    string // the argument rules, as a JSON list
-	Evolution string // what evolution_toggle has set, as a JSON object
+	Source string
+	// SoftBudget is of an import; where a budget is there already, that one says
+	// whether it stops.
+	SoftBudget bool   `db:"-"`
+	Policy     string // the argument rules, as a JSON list
+	Evolution  string // what evolution_toggle has set, as a JSON object
 }
 
 // blank is a new agent with what is usual.
@@ -134,6 +138,10 @@ func (s *session) replace(ctx context.Context, before, after stored) (agentRow, 
 		after.State = before.State
 	}
 	row, err := s.write(ctx, after)
+	// One that is as before keeps the fractions of a cent that the column lacks.
+	if err == nil && after.BudgetCents != nil && (before.BudgetCents == nil || *before.BudgetCents != *after.BudgetCents) {
+		err = budget.SetMonth(ctx, s.db, budget.Month{AgentID: after.AgentID, Cents: *after.BudgetCents, Soft: after.SoftBudget, By: s.By})
+	}
 	if err != nil || !goes {
 		return row, err
 	}

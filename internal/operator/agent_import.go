@@ -131,6 +131,7 @@ func (s *session) imported(before stored, parsed agentfile.Agent) (stored, error
 	a.AgentID, a.DisplayName, a.Role, a.State = parsed.ID, parsed.DisplayName, parsed.Role, parsed.State
 	a.Model, a.ReportsTo, a.Icon, a.Trigger = parsed.Model, parsed.ReportsTo, parsed.Icon, parsed.Trigger
 	a.FallbackModel, a.APIMode, a.BudgetCents, a.MaxConcurrent = parsed.FallbackModel, parsed.APIMode, parsed.BudgetCents, parsed.MaxConcurrent
+	a.SoftBudget = parsed.SoftBudget
 	a.HeartbeatEnabled, a.HeartbeatCron = parsed.HeartbeatEnabled, parsed.HeartbeatCron
 	a.AllowedTools, a.DeniedTools = parsed.Allowed, parsed.Denied
 	a.ApprovalRequiredTools, a.ScopedTools = parsed.ApprovalRequired, parsed.Scoped

@@ -134,6 +134,13 @@ func TestAgentExport_round_trip(t *testing.T) {
 	if diff := cmp.Diff(want, ok[exported](b, "agent export", `{"agent_id":"clerk"}`)); diff != "" {
 		t.Errorf("after another import (-want +got):\n%s", diff)
 	}
+	if got := b.text(`select concat_ws(' ', period, limit_micros, hard, set_by) from budgets`); got != "month 50000 t local:tester" {
+		t.Errorf("its budget is %s", got)
+	}
+	ok[imported](b, "agent import", encode(t, map[string]any{"source": "[agent]\nname = 'soft'\n[budget]\nmonthly_limit_cents = 7\nhard_stop = false\n"}))
+	if got := b.text(`select concat_ws(' ', period, limit_micros, hard) from budgets where agent_id = 'soft'`); got != "month 70000 f" {
+		t.Errorf("a budget that only warns became %s", got)
+	}
 	// A list that opens what the file's flags close cannot be said in it.
 	ok[noted](b, "agent deny", `{"agent_id":"clerk","patterns":["computer_*"],"remove":true}`)
 	if got := ok[exported](b, "agent export", `{"agent_id":"clerk"}`); len(got.Notes) != 1 || !strings.Contains(got.Notes[0], "capabilities.denied_tools") {

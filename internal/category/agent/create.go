@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"pawgate/internal/agentfile"
+	"pawgate/internal/budget"
 	"pawgate/internal/caller"
 	"pawgate/internal/fault"
 	"pawgate/internal/postgres"
@@ -71,6 +72,7 @@ type createResult struct {
 // creator is what a new agent takes over from the one that makes it.
 type creator struct {
 	AllowedTools []string
+	BudgetCents  *int64
 	Ephemeral    bool
 	Made         int // live agents that it made
 }
@@ -96,7 +98,7 @@ func (c agent) create(ctx context.Context, who caller.Caller, a createArgs) (cre
 		if err != nil {
 			return err
 		}
-		made, err = c.insert(ctx, tx, who, a, allowed)
+		made, err = c.insert(ctx, tx, who, a, maker, allowed)
 		return err
 	})
 	return made, err
@@ -163,7 +165,7 @@ func part(makers, wanted []string) ([]string, error) {
 	return allowed, nil
 }
 
-func (c agent) insert(ctx context.Context, tx pgx.Tx, who caller.Caller, a createArgs, allowed []string) (createResult, error) {
+func (c agent) insert(ctx context.Context, tx pgx.Tx, who caller.Caller, a createArgs, maker creator, allowed []string) (createResult, error) {
 	made, err := postgres.One[createResult](ctx, tx, createSQL, pgx.StrictNamedArgs{
 		"agent": who.Agent, "id": a.Name, "display_name": a.DisplayName, "role": cmp.Or(a.Role, "specialist"),
 		"reports_to": cmp.Or(a.ReportsTo, who.Agent), "model": a.Model, "trigger": a.Trigger, "icon": a.Icon,
@@ -171,6 +173,11 @@ func (c agent) insert(ctx context.Context, tx pgx.Tx, who caller.Caller, a creat
 	})
 	if err != nil {
 		return createResult{}, fmt.Errorf("write agent: %w", err)
+	}
+	if maker.BudgetCents != nil {
+		if err := budget.SetMonth(ctx, tx, budget.Month{AgentID: a.Name, Cents: *maker.BudgetCents, By: author(who)}); err != nil {
+			return createResult{}, err
+		}
 	}
 	made.Note = "it has your restrictions, may not make agents, and has no key; an operator gives it one: pawgate key create " + made.AgentID
 	if a.Soul == "" {

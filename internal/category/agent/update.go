@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"pawgate/internal/budget"
 	"pawgate/internal/caller"
 	"pawgate/internal/fault"
 	"pawgate/internal/postgres"
@@ -88,7 +89,7 @@ type updateResult struct {
 
 // idle are the arguments that are kept, shown and exported, and that nothing
 // here acts on. Whoever sets one is told, so that nobody relies on it.
-var idle = []string{"fallback_model", "api_mode", "budget_cents", "max_concurrent", "heartbeat_enabled", "heartbeat_cron"}
+var idle = []string{"fallback_model", "api_mode", "max_concurrent", "heartbeat_enabled", "heartbeat_cron"}
 
 const idleNote = "pawgate keeps %s for whatever runs the agent and does not act on it itself; to wake an agent at given times, use schedule_task"
 
@@ -141,7 +142,10 @@ func (c agent) update(ctx context.Context, who caller.Caller, a updateArgs) (upd
 			return fmt.Errorf("update agent: %w", err)
 		}
 		done = written.result()
-		return nil
+		if !slices.Contains(done.Changed, "budget_cents") {
+			return nil
+		}
+		return budget.SetMonth(ctx, tx, budget.Month{AgentID: a.AgentID, Cents: *a.BudgetCents, By: author(who)})
 	})
 	return done, err
 }

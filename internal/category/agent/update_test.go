@@ -52,7 +52,7 @@ func TestAgentUpdate(t *testing.T) {
 				t.Errorf("changed (-want +got):\n%s", diff)
 			}
 			// Nobody is left to rely on what nothing acts on.
-			if idle := strings.Contains(c.args, "max_concurrent") || strings.Contains(c.args, "budget_cents"); idle != strings.Contains(got.Note, "does not act on it") {
+			if idle := strings.Contains(c.args, "max_concurrent"); idle != strings.Contains(got.Note, "does not act on it") {
 				t.Errorf("the note is %q", got.Note)
 			}
 			if want := int64(1 + min(1, len(c.want))); got.Version != want {
@@ -233,5 +233,35 @@ func TestAgentUpdate_renaming(t *testing.T) {
 	}
 	if soul := b.text(t, `select string_agg(content, '|') from agent_souls where agent_id = 'coder'`); soul != "a is an agent that obeys" {
 		t.Errorf("renaming changed the persona: %s", soul)
+	}
+}
+
+// A budget that agent_update sets is one that stops, and one that is set
+// elsewhere shows here; there are not two.
+func TestAgentUpdate_budget(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	const budgets = `select coalesce(string_agg(concat_ws(' ', agent_id, period, limit_micros, hard), ', ' order by agent_id), '') from budgets`
+	tooltest.OK[updated](t, b.cat, operator(), "agent_update", `{"agent_id":"ceo","budget_cents":500}`)
+	tooltest.OK[made](t, b.cat, tooltest.Who("ceo"), "create_agent", `{"name":"child","display_name":"Child"}`)
+	if got := b.text(t, budgets); got != "ceo month 5000000 t, child month 5000000 t" {
+		t.Errorf("budgets are %s", got)
+	}
+	b.exec(t, `update budgets set limit_micros = 12345, hard = false where agent_id = 'ceo'`)
+	if n := b.number(t, `select budget_cents from agents where id = 'ceo'`); n != 1 {
+		t.Errorf("the agent shows %d cents", n)
+	}
+	tooltest.OK[updated](t, b.cat, operator(), "agent_update", `{"agent_id":"ceo","budget_cents":1,"icon":"x"}`)
+	if got := b.text(t, budgets+` where agent_id = 'ceo'`); got != "ceo month 12345 f" {
+		t.Errorf("what did not change was changed: %s", got)
+	}
+	b.exec(t, `delete from budgets where agent_id = 'ceo'`)
+	if n := b.number(t, `select coalesce(budget_cents, -1) from agents where id = 'ceo'`); n != -1 {
+		t.Errorf("a budget that is gone shows %d cents", n)
+	}
+	// Those of a tool or a day are others.
+	b.exec(t, `insert into budgets (id, agent_id, period, limit_micros) values ('d', 'ceo', 'day', 10000), ('all', '', 'month', 10000)`)
+	if n := b.number(t, `select count(*) from agents where budget_cents is not null`); n != 1 {
+		t.Errorf("%d agents show a budget, want the child alone", n)
 	}
 }
