@@ -123,8 +123,10 @@ func importMemories(ctx context.Context, a *app, p parsed, r row) error {
 		p.args["lines"] = lines
 		return ask[memory.Imported](ctx, run, r, p.args)
 	}}
-	if err := in.read(name, owner); err != nil {
-		return errors.Join(err, fmt.Errorf("it stopped after %d of what it read; importing the file again goes on", in.done.Read))
+	if err := in.read(name, owner); err != nil && in.done.Read > 0 {
+		return errors.Join(err, fmt.Errorf("%d were read; importing the file again goes on", in.done.Read))
+	} else if err != nil {
+		return err
 	}
 	result, err := json.Marshal(in.done)
 	if err != nil {
@@ -241,8 +243,10 @@ func backfillMemories(ctx context.Context, a *app, p parsed, r row) error {
 	for {
 		p.args["after"] = total.Next
 		part, err := ask[memory.Backfilled](ctx, run, r, p.args)
-		if err != nil {
-			return errors.Join(err, fmt.Errorf("it stopped after %d memories; the same command goes on", total.Done))
+		if err != nil && total.Done > 0 {
+			return errors.Join(err, fmt.Errorf("%d were done; the same command goes on", total.Done))
+		} else if err != nil {
+			return err
 		}
 		total.Done, total.Missing, total.Next = total.Done+part.Done, part.Missing, part.Next
 		a.progress("%d done, %d to do", total.Done, total.Missing)
