@@ -63,6 +63,7 @@ type memoryLine struct {
 	Object        string     `json:"object,omitempty"`
 	ValidFrom     *time.Time `json:"valid_from,omitzero"`
 	ValidUntil    *time.Time `json:"valid_until,omitzero"`
+	SaidUntil     *time.Time `json:"said_until,omitzero"`
 	Supersedes    string     `json:"supersedes,omitempty"`
 	SupersededBy  string     `json:"superseded_by,omitempty"`
 	Retired       bool       `json:"retired,omitzero"`

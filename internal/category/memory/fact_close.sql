@@ -1,2 +1,2 @@
-update memories set valid_until = @until, superseded_by = @by, retired = @retired
+update memories set said_until = coalesce(said_until, valid_until), valid_until = @until, superseded_by = @by, retired = @retired
 where agent_id = @agent and n = @n

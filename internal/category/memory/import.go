@@ -215,7 +215,7 @@ func (l *memoryLine) tooMuch() (reason string) {
 	case len(l.DerivedFrom) > maxBatch:
 		return "derived from more than 100 memories"
 	}
-	for _, at := range []*time.Time{&l.CreatedAt, &l.LastStoredAt, l.ValidFrom, l.ValidUntil, l.InvalidatedAt} {
+	for _, at := range []*time.Time{&l.CreatedAt, &l.LastStoredAt, l.ValidFrom, l.ValidUntil, l.SaidUntil, l.InvalidatedAt} {
 		if at != nil && at.Year() < 1 {
 			return "a time before the year 1"
 		}
@@ -268,7 +268,7 @@ func (in *importer) named(l memoryLine) pgx.StrictNamedArgs {
 		"invalidated_by": l.InvalidatedBy, "terms": ix.terms, "weights": ix.weights, "terms_version": ix.version,
 	}
 	d.fact.named(args, in.o.Now)
-	args["superseded_by"] = l.SupersededBy
+	args["superseded_by"], args["said_until"] = l.SupersededBy, l.SaidUntil
 	args["retired"] = l.Retired || args["retired"].(bool)
 	return args
 }

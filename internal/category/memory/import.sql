@@ -1,6 +1,6 @@
 insert into memories (agent_id, id, content, digest, layer, importance, tags, marks, created_at, times_stored, last_stored_at, follows, same_as,
                       origin, origin_trust, derived_from, source_event,
-                      subject, predicate, object, fact, valid_from, valid_until, supersedes, superseded_by,
+                      subject, predicate, object, fact, valid_from, valid_until, said_until, supersedes, superseded_by,
                       retired, quarantined, invalidated_at, invalidated_by, terms, weights, terms_version)
 values (@agent, @id, @content, @digest, @layer, @importance, @tags, @marks, @at, @times_stored, @last_stored_at,
         (select n from memories
@@ -9,6 +9,6 @@ values (@agent, @id, @content, @digest, @layer, @importance, @tags, @marks, @at,
          limit 1),
         (select n from memories where agent_id = @agent and id = @same_as),
         @origin, @origin_trust, @derived_from, @source_event,
-        @subject, @predicate, @object, @fact, @valid_from, @valid_until, nullif(@supersedes, ''), nullif(@superseded_by, ''),
+        @subject, @predicate, @object, @fact, @valid_from, @valid_until, @said_until, nullif(@supersedes, ''), nullif(@superseded_by, ''),
         @retired, @quarantined, @invalidated_at, nullif(@invalidated_by, ''), @terms, @weights, @terms_version)
 on conflict do nothing

@@ -17,6 +17,8 @@ var (
 	invalidateCountSQL string
 	//go:embed invalidate.sql
 	invalidateSQL string
+	//go:embed restore.sql
+	restoreSQL string
 	//go:embed distrust.sql
 	distrustSQL string
 )
@@ -51,6 +53,9 @@ type invalidateByOriginResult struct {
 	// Distrusted are memories concluded from them, through any number of
 	// steps.
 	Distrusted int `json:"distrusted"`
+	// Restored memories and facts were superseded by invalidated ones, and
+	// stand again as if those had never been. A dry run does not count them.
+	Restored int `json:"restored"`
 }
 
 // invalidateByOrigin takes back everything that came from a source that
@@ -84,6 +89,11 @@ func (m memory) invalidateByOrigin(ctx context.Context, who caller.Caller, a inv
 			return fmt.Errorf("invalidate memories: %w", err)
 		}
 		result.Invalidated = int(n)
+		n, err = postgres.Exec(ctx, tx, restoreSQL, pgx.StrictNamedArgs{"agent": who.Agent, "origin": a.Origin, "since": since, "now": m.now()})
+		if err != nil {
+			return fmt.Errorf("restore what was superseded: %w", err)
+		}
+		result.Restored = int(n)
 		return nil
 	})
 	return result, err

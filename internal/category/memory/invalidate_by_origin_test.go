@@ -59,3 +59,53 @@ func TestInvalidateByOrigin(t *testing.T) {
 	}
 	tooltest.Invalid(t, c, who, "memory_invalidate_by_origin", `{"origin":"x","since":"once"}`, "since")
 }
+
+// What a wrong source superseded stands again, as if the source had never
+// spoken.
+func TestInvalidateRestores(t *testing.T) {
+	db, c, who := begin(t, "a")
+	say := func(subject, object, from, until, origin string) {
+		t.Helper()
+		tooltest.OK[stored](t, c, who, "memory_store", map[string]any{"content": subject + " " + object, "subject": subject, "predicate": "is",
+			"object": object, "valid_from": from, "valid_until": until, "origin": origin})
+	}
+	const bad = "web:bad.example"
+	say("sky", "blue", "2020-01-01", "", "")
+	say("sky", "green", "2022-01-01", "", bad)
+	say("sky", "pink", "2023-01-01", "", bad)
+	say("sea", "calm", "2020-01-01", "", "")
+	say("sea", "on fire", "2021-01-01", "", bad)
+	say("sea", "rough", "2022-01-01", "", "")
+	say("shop", "open", "2020-01-01", "2024-01-01", "")
+	say("shop", "closed", "2021-01-01", "", bad)
+	office := store(t, c, "a", "The office is in Taipei")
+	tooltest.OK[stored](t, c, who, "memory_store", map[string]any{"content": "The office is on the moon", "supersedes": office, "origin": bad})
+	again := store(t, c, "a", "The printer is upstairs")
+	tooltest.OK[stored](t, c, who, "memory_store", map[string]any{"content": "The printer is gone", "supersedes": again, "origin": bad})
+	store(t, c, "a", "The printer is upstairs") // said again meanwhile: once is enough
+
+	type outcome struct{ Invalidated, Restored int }
+	for _, want := range []outcome{{6, 5}, {}} {
+		if got := tooltest.OK[outcome](t, c, who, "memory_invalidate_by_origin", `{"origin":"`+bad+`"}`); got != want {
+			t.Errorf("got %+v, want %+v", got, want)
+		}
+	}
+	for _, tc := range []struct{ subject, at, want string }{
+		{"sky", "2022-06-01", "blue"}, {"sky", "2026-06-01", "blue"},
+		{"sea", "2021-06-01", "calm"}, {"sea", "2026-06-01", "rough"},
+		{"shop", "2023-06-01", "open"}, {"shop", "2026-06-01", ""},
+	} {
+		if got := objectAt(t, c, tc.subject, "is", tc.at); got != tc.want {
+			t.Errorf("at %s the %s is %q, want %q", tc.at, tc.subject, got, tc.want)
+		}
+	}
+	for query, want := range map[string]string{"office": "The office is in Taipei", "printer": "The printer is upstairs", "sky": "sky blue"} {
+		if got := contents(t, c, "a", query); len(got) != 1 || got[0] != want {
+			t.Errorf("search %q found %q, want %q", query, got, want)
+		}
+	}
+	if got := contents(t, c, "a", "shop"); len(got) != 0 {
+		t.Errorf("what has ended is found: %q", got)
+	}
+	wantCount(t, db, `select count(*) from memories where said_until is not null`, 1)
+}
