@@ -334,3 +334,58 @@ func TestLedger(t *testing.T) {
 		}
 	}
 }
+
+// The same run over Anthropic's Messages API: turns alternate, every call has
+// its result in the turn that follows, and signed thoughts go back unchanged.
+func TestRunOverMessagesAPI(t *testing.T) {
+	s := newStage(t)
+	type block struct {
+		Type, Text, ID, Signature string
+		ToolUseID                 string `json:"tool_use_id"`
+		Content                   string
+		IsError                   bool `json:"is_error"`
+	}
+	type question struct {
+		Messages []struct {
+			Role    string
+			Content []block
+		}
+		Tools []struct{ Name string }
+	}
+	var asked []question
+	answers := []string{
+		`{"model":"claude-x","stop_reason":"tool_use","content":[{"type":"thinking","thinking":"hm","signature":"sig"},{"type":"text","text":"I look."},
+			{"type":"tool_use","id":"t1","name":"probe_echo","input":{"text":"hi"}},{"type":"tool_use","id":"t2","name":"probe_write","input":{"text":"x"}}],
+			"usage":{"input_tokens":10,"output_tokens":5,"cache_read_input_tokens":100,"cache_creation_input_tokens":20}}`,
+		`{"model":"claude-x","stop_reason":"end_turn","content":[{"type":"text","text":"done"}],"usage":{"input_tokens":10,"output_tokens":5}}`,
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var q question
+		if err := json.NewDecoder(r.Body).Decode(&q); err != nil {
+			t.Error(err)
+		}
+		asked = append(asked, q)
+		_, _ = w.Write([]byte(answers[min(len(asked), len(answers))-1]))
+	}))
+	t.Cleanup(server.Close)
+	model, err := chat.New(chat.Config{API: chat.Anthropic, URL: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.run(model, router.Identity{}, loop.Request{Model: "claude-x"})
+	if err != nil || got.Answer != "done" || got.Usage != (chat.Usage{Input: 20, Output: 10, CacheRead: 100, CacheWrite5m: 20}) {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	last := asked[1].Messages
+	if len(last) != 3 || last[0].Role != "user" || last[1].Role != "assistant" || last[2].Role != "user" || last[1].Content[0].Signature != "sig" {
+		t.Fatalf("turns %+v", last)
+	}
+	results := last[2].Content
+	if len(results) != 2 || results[0].ToolUseID != "t1" || results[0].IsError || results[0].Content != `{"status":"ok","text":"alice: hi"}` ||
+		results[1].ToolUseID != "t2" || !results[1].IsError || !strings.Contains(results[1].Content, "unknown_tool") {
+		t.Errorf("results %+v", results)
+	}
+	if len(asked[0].Tools) != 2 {
+		t.Errorf("tools %+v", asked[0].Tools)
+	}
+}

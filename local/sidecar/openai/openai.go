@@ -51,6 +51,7 @@ type Handler struct {
 type who struct {
 	Credential string
 	Scopes     []string
+	Unnoted    bool // that the key is in use is not on record yet
 	Agent      string
 	State      string
 	Stopped    bool
@@ -98,8 +99,10 @@ func (h Handler) authenticate(r *http.Request) (who, error) {
 	case !(caller.Caller{Scopes: c.Scopes}).Allows("inference", "execute"):
 		return who{}, &apiError{http.StatusForbidden, "permission_error", "insufficient_scope", "the key has not the scope inference:execute"}
 	}
-	if _, err := postgres.Exec(r.Context(), h.DB, usedSQL, pgx.StrictNamedArgs{"id": c.Credential}); err != nil {
-		h.Log.Warn("note the use of a key", "error", err)
+	if c.Unnoted {
+		if _, err := postgres.Exec(r.Context(), h.DB, usedSQL, pgx.StrictNamedArgs{"id": c.Credential}); err != nil {
+			h.Log.Warn("note the use of a key", "error", err)
+		}
 	}
 	return c, nil
 }
