@@ -4,10 +4,7 @@
 cmake_language(DEFER DIRECTORY ${CMAKE_SOURCE_DIR} CALL build_quickly)
 
 function(build_quickly)
-	set_target_properties(llama ggml-base ggml-cpu llama-common mtmd PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 12)
-	# These do not bear company.
-	set_source_files_properties(json.cpp TARGET_DIRECTORY llama-common PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-	set_source_files_properties(mtmd-helper.cpp mtmd-helper-gen.cpp TARGET_DIRECTORY mtmd PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+	set_target_properties(llama ggml-base ggml-cpu PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 12)
 	foreach(target llama-common mtmd server-context llama-server-impl cpp-httplib llama-ui llama-server)
 		if(TARGET ${target})
 			target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-O0>)
