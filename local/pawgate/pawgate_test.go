@@ -261,7 +261,7 @@ func TestColumns(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := postgrestest.Pool(t, configFromEnv(t)).Exec(t.Context(), `
-		with asked as (insert into schedules (id, agent_id, created_by, name, cron, timezone, task, next_slot) values ('s1', 'bot', 'boss', 'n', '0 9 * * *', 'UTC', 'x', now())),
+		with asked as (insert into schedules (id, agent_id, created_by, name, cron, timezone, task, next_slot) values ('s1', 'bot', 'boss', 'daily', '0 9 * * *', 'UTC', 'x', now())),
 		     fired as (insert into firings (schedule_id, slot, state, missed) values ('s1', now(), 'missed', 3))
 		insert into work (id, kind, source, agent_id, from_agent, payload, root_id, state, error, finished_at)
 		values (gen_random_uuid(), 'prompt', 'schedule', 'bot', 'boss', '{}', gen_random_uuid(), 'dead', 'no model', now())`); err != nil {
