@@ -7,7 +7,11 @@ with ended as (
     insert into work (id, kind, source, agent_id, from_agent, payload, scopes, narrowed_by, root_id, parent_id, depth, idempotency_key)
     select gen_random_uuid(), 'call', 'notice', e.from_agent, e.from_agent,
            jsonb_build_object('tool', 'send_message', 'arguments', jsonb_strip_nulls(jsonb_build_object(
-               'channel', e.notify -> 'channel', 'chat_id', e.notify -> 'chat_id', 'thread_id', e.notify -> 'thread_id', 'text', @notice::text))),
+               'channel', e.notify -> 'channel', 'text', @notice::text,
+               -- A thread of Discord is a channel; elsewhere it comes after the chat.
+               'chat_id', case when e.notify ->> 'thread_id' is null then e.notify ->> 'chat_id'
+                               when e.notify ->> 'channel' = 'discord' then e.notify ->> 'thread_id'
+                               else (e.notify ->> 'chat_id') || '/' || (e.notify ->> 'thread_id') end))),
            e.scopes, '{}', e.root_id, e.id, e.depth, 'notice/' || e.id
     from ended e
     where e.notify is not null and @notice::text <> ''

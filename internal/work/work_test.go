@@ -384,6 +384,10 @@ func TestNotice(t *testing.T) {
 		want string
 	}{
 		{"of a result", func(b bench, l work.Leased) { b.is("done", true)(b.q.Done(b.t.Context(), l, "42")) }, `42`},
+		{"in a topic", func(b bench, l work.Leased) {
+			b.exec(`update work set notify = notify || '{"thread_id":"5"}'`)
+			b.is("done", true)(b.q.Done(b.t.Context(), l, "42"))
+		}, `42`},
 		{"of a failure", func(b bench, l work.Leased) { b.is("bury", true)(b.q.Bury(b.t.Context(), l, "no model")) }, `Could not be done: no model`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -395,7 +399,7 @@ func TestNotice(t *testing.T) {
 			c.end(b, b.claim())
 			notice := b.claim()
 			call, err := notice.Call()
-			want := work.Call{Tool: "send_message", Arguments: map[string]any{"channel": "telegram", "chat_id": "77", "text": c.want}}
+			want := work.Call{Tool: "send_message", Arguments: map[string]any{"channel": "telegram", "chat_id": map[bool]string{true: "77/5", false: "77"}[c.name == "in a topic"], "text": c.want}}
 			if diff := cmp.Diff(want, call); err != nil || diff != "" || notice.Agent != "alice" {
 				t.Errorf("the notice of %s, %v (-want +got):\n%s", notice.Agent, err, diff)
 			}

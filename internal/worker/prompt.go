@@ -105,17 +105,25 @@ func (w Worker) history(ctx context.Context, l work.Leased) ([]chat.Message, err
 }
 
 // call makes one tool call. Its key is the item's, so it is done once, whatever
-// becomes of the attempts.
+// becomes of the attempts. send_message takes such a key itself and goes on with
+// a message of which some parts were sent, which the gate could only refuse; so
+// there each attempt is a call of its own.
 func (w Worker) call(ctx context.Context, l work.Leased, gate loop.Gate) outcome {
 	c, err := l.Call()
-	if err != nil {
-		return outcome{err: err, final: true}
+	if err != nil || c.Arguments == nil {
+		return outcome{err: cmp.Or(err, errInternal), final: true}
+	}
+	key := "work/" + l.ID.String()
+	gateKey := key
+	if c.Tool == "send_message" {
+		c.Arguments["idempotency_key"] = key
+		gateKey = fmt.Sprintf("%s/%d", key, l.Fence)
 	}
 	arguments, err := json.Marshal(c.Arguments)
 	if err != nil {
 		return outcome{err: err, final: true}
 	}
-	answer, failed := gate.Call(ctx, c.Tool, arguments, "work/"+l.ID.String())
+	answer, failed := gate.Call(ctx, c.Tool, arguments, gateKey)
 	if !failed {
 		return outcome{answer: string(answer)}
 	}

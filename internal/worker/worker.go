@@ -5,8 +5,8 @@
 // A run is known to the gate by its item (the credential work:ID), has the
 // scopes of whoever asked, never to approve or to administer, and may call no
 // tool that an agent in narrowed_by may not. A single call has the item as its
-// idempotency key, so that an attempt after one that was lost gets the first
-// outcome instead of doing it again. What a model does in a run that is lost
+// idempotency key, so that an attempt after one that was lost does not do it
+// again. What a model does in a run that is lost
 // half-way can be done again by the next attempt.
 //
 // The worker keeps the lease while it works and stops when it has lost it: to

@@ -35,6 +35,7 @@ type sendArgs struct {
 	Channel string `json:"channel" doc:"Channel"`
 	ChatID  string `json:"chat_id" doc:"Chat"`
 	Text    string `json:"text" doc:"Text"`
+	Key     string `json:"idempotency_key,omitempty" doc:"Key"`
 }
 
 type sendResult struct {
@@ -51,6 +52,7 @@ type stage struct {
 
 	mu   sync.Mutex
 	sent []string
+	keys []string // of send_message, which knows a repetition by its key
 	fail *fault.Fault
 }
 
@@ -65,6 +67,16 @@ func newStage(t *testing.T) *stage {
 			if s.fail != nil {
 				return sendResult{}, s.fail
 			}
+			if slices.Contains(s.keys, a.Key) {
+				return sendResult{true}, nil
+			}
+			s.keys = append(s.keys, a.Key)
+			s.sent = append(s.sent, who.Agent+" "+a.ChatID+" "+a.Text)
+			return sendResult{true}, nil
+		}),
+		tool.Write("send_photo", "Send, without a key.", func(_ context.Context, who caller.Caller, a sendArgs) (sendResult, error) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
 			s.sent = append(s.sent, who.Agent+" "+a.ChatID+" "+a.Text)
 			return sendResult{true}, nil
 		}),
@@ -334,8 +346,17 @@ func (f forgetful) Query(ctx context.Context, sql string, args ...any) (pgx.Rows
 // TestLAM06: the message was sent and then the handler failed; the two retries
 // of the platform send nothing.
 func TestLAM06(t *testing.T) {
+	for _, c := range []struct{ name, tool string }{{"the tool knows the key", "send_message"}, {"the gate knows it", "send_photo"}} {
+		t.Run(c.name, func(t *testing.T) { lam06(t, c.tool) })
+	}
+}
+
+func lam06(t *testing.T, tool string) {
 	s := newStage(t)
-	id := s.enqueue(message)
+	id := s.enqueue(func(i *work.Item) {
+		message(i)
+		i.Payload = work.Call{Tool: tool, Arguments: map[string]any{"channel": "line", "chat_id": "8", "text": "stand up"}}
+	})
 	good := s.worker.Queue.DB
 	s.worker.Queue.DB = forgetful{good}
 	leased, err := s.worker.Queue.Claim(t.Context(), 1)
