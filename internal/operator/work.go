@@ -29,6 +29,7 @@ var (
 func (s *session) workCommands() []tool.Tool {
 	return []tool.Tool{
 		tool.Read("schedule_list", "List the scheduled tasks with next run and last result.", s.scheduleList),
+		tool.Write("schedule_import", "Take over scheduled tasks of DuDuClaw, and say what was changed.", s.scheduleImport),
 		tool.Read("queue_list", "List the work of agents: what waits, what runs, and dead letters.", s.queueList),
 		tool.Write("queue_retry", "Queue a dead or cancelled piece of work again.", s.queueRetry),
 	}

@@ -267,7 +267,8 @@ func TestColumns(t *testing.T) {
 		values (gen_random_uuid(), 'prompt', 'schedule', 'bot', 'boss', '{}', gen_random_uuid(), 'dead', 'no model', now())`); err != nil {
 		t.Fatal(err)
 	}
-	given := map[string]string{"agent limits": "bot", "soul log": "bot", "agent explain": "bot list_agents"}
+	given := map[string]string{"agent limits": "bot", "soul log": "bot", "agent explain": "bot list_agents", "schedule import": "- --agent-id bot"}
+	x.stdin = `[{"name": "mondays", "cron": "0 9 * * 2", "task": "x"}, {"name": "never", "cron": "0 0 30 2 *", "task": "x"}]`
 	for _, r := range operatorRows() {
 		if r.view.list == "" || r.name == "migrate" { // nothing is left to migrate
 			continue
