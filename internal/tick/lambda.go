@@ -3,6 +3,7 @@ package tick
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"os"
 
@@ -33,12 +34,24 @@ func Lambda() {
 		level.Set(s.LogLevel)
 		var t Ticker
 		if t, err = Open(ctx, s); err == nil {
-			lambda.Start(func(ctx context.Context, _ json.RawMessage) (Done, error) { return t.Tick(ctx) })
+			lambda.Start(t.handle)
 			return
 		}
 	}
 	slog.Error("start tick", "error", err)
 	os.Exit(1)
+}
+
+// errUndone is all that the platform is told of a failure; the log has its cause.
+var errUndone = errors.New("not all that was due could be done; the next tick goes on, and the log has the cause")
+
+func (t Ticker) handle(ctx context.Context, _ json.RawMessage) (Done, error) {
+	done, err := t.Tick(ctx)
+	if err != nil {
+		slog.Error("tick", "error", err)
+		return done, errUndone
+	}
+	return done, nil
 }
 
 // Open is a ticker over the database and the queue of its settings.

@@ -33,7 +33,7 @@ with over as (
       and w.id not in (select id from over)
     returning w.id
 ), archived as (
-    update agents a set state = 'archived', updated_at = clock_timestamp()
+    update agents a set state = 'archived', archived_at = clock_timestamp(), updated_at = clock_timestamp(), version = a.version + 1
     where a.ephemeral and a.state <> 'archived'
       and not exists (select from work w where w.agent_id = a.id and (w.finished_at is null or w.finished_at > clock_timestamp() - interval '1 hour'))
       and a.created_at < clock_timestamp() - interval '1 hour'

@@ -376,6 +376,25 @@ func TestStopEndsWork(t *testing.T) {
 	b.is("result", false)(b.q.Done(t.Context(), lease, "too late"))
 }
 
+// TestEphemeralsGo: an hour after its work, and not before.
+func TestEphemeralsGo(t *testing.T) {
+	t.Parallel()
+	b := setup(t, postgrestest.New(t))
+	b.exec(`insert into agents (id, reports_to, ephemeral, created_at) values
+		('eph-done', 'alice', true, now() - interval '3 hours'), ('eph-just', 'alice', true, now() - interval '3 hours'),
+		('eph-busy', 'alice', true, now() - interval '3 hours'), ('eph-new', 'alice', true, now())`)
+	b.exec(`insert into work (id, kind, source, agent_id, from_agent, payload, root_id, state, finished_at)
+		select gen_random_uuid(), 'prompt', 'spawn_ephemeral', a, 'alice', '{}', gen_random_uuid(), s, f
+		from (values ('eph-done', 'done', now() - interval '2 hours'), ('eph-just', 'dead', now()), ('eph-busy', 'queued', null)) v (a, s, f)`)
+	if swept, err := work.Sweep(t.Context(), b.db); err != nil || swept.Archived != 1 {
+		t.Fatalf("swept %+v, %v", swept, err)
+	}
+	left, err := postgres.One[struct{ Gone string }](t.Context(), b.db, `select string_agg(id, ' ') as gone from agents where archived_at is not null and state = 'archived'`, nil)
+	if err != nil || left.Gone != "eph-done" {
+		t.Errorf("archived %q, %v", left.Gone, err)
+	}
+}
+
 func TestNotice(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -70,11 +70,11 @@ func (w Worker) request(ctx context.Context, l work.Leased) (loop.Request, error
 	if err != nil {
 		return loop.Request{}, err
 	}
-	agent, err := postgres.One[struct{ Model, Soul string }](ctx, w.Queue.DB, agentSQL, pgx.StrictNamedArgs{"agent": l.Agent})
+	agent, err := postgres.One[struct{ Model, Soul, Payer string }](ctx, w.Queue.DB, agentSQL, pgx.StrictNamedArgs{"agent": l.Agent})
 	if err != nil {
 		return loop.Request{}, fmt.Errorf("read agent: %w", err)
 	}
-	q := loop.Request{Agent: l.Agent, Session: cmp.Or(l.Session, l.RootID.String()), Task: l.ID.String(), Type: string(usage.Dispatch), Prompt: p.Prompt,
+	q := loop.Request{Agent: agent.Payer, Session: cmp.Or(l.Session, l.RootID.String()), Task: l.ID.String(), Type: string(usage.Dispatch), Prompt: p.Prompt,
 		System: cmp.Or(p.System, agent.Soul, fmt.Sprintf("You are agent %s. %s", l.Agent, router.Instructions))}
 	if l.Source == "schedule" || l.Source == "reminder" {
 		q.Type = string(usage.Cron)

@@ -188,6 +188,26 @@ func TestPrompt(t *testing.T) {
 	}
 }
 
+// TestPayer: what an ephemeral agent costs counts against its maker.
+func TestPayer(t *testing.T) {
+	s := newStage(t)
+	s.exec(`insert into agents (id, reports_to, ephemeral, allowed_tools, model) values ('eph-1', 'bob', true, '{send_look}', 'm'), ('eph-2', 'eph-1', true, '{send_look}', 'm')`)
+	var payer string
+	s.model = func(ctx context.Context, gate loop.Gate, q loop.Request) (loop.Result, error) {
+		payer = q.Agent
+		listed, err := gate.List(ctx)
+		if len(listed) != 1 {
+			t.Errorf("it acts as itself, and lists %d tools", len(listed))
+		}
+		return loop.Result{End: loop.Answered, Answer: "42"}, err
+	}
+	s.enqueue(func(i *work.Item) { i.Agent = "eph-2" })
+	s.do()
+	if payer != "bob" {
+		t.Errorf("%s pays", payer)
+	}
+}
+
 func TestTierAndSession(t *testing.T) {
 	s := newStage(t)
 	session := func(prompt string) func(*work.Item) {
