@@ -11,6 +11,7 @@ import (
 	"pawgate/internal/caller"
 	"pawgate/internal/category/memory"
 	"pawgate/internal/postgres"
+	"pawgate/internal/usage"
 )
 
 var (
@@ -34,6 +35,7 @@ type Maintained struct {
 	Reminders int            `json:"reminders"` // reminders that were over more than 30 days ago
 	// Consolidated counts the agents whose memories were gone over.
 	Consolidated int `json:"consolidated" db:"-"`
+	Counters     int `json:"counters"` // of telemetry and of budgets, that nothing asks for any more
 	// Partitions counts the months of the audit trail that were made, so that
 	// the next three are always there.
 	Partitions int `json:"partitions"`
@@ -52,7 +54,7 @@ type MaintainedOdoo struct {
 }
 
 // Maintain removes what is of no use any more, prepares the coming months of
-// the audit trail, and consolidates memories. It is safe at any time and any number of times; "serve"
+// the audit trail, adds up usage, and consolidates memories. It is safe at any time and any number of times; "serve"
 // and the scheduled function call it every hour or so.
 func Maintain(ctx context.Context, db postgres.DB, now time.Time) (Maintained, error) {
 	done, err := postgres.One[Maintained](ctx, db, maintainSQL, nil)
@@ -66,6 +68,9 @@ func Maintain(ctx context.Context, db postgres.DB, now time.Time) (Maintained, e
 	until := time.Now().Add(maintainTime)
 	if end, ok := ctx.Deadline(); ok && end.Add(-maintainRest).Before(until) {
 		until = end.Add(-maintainRest)
+	}
+	if err := usage.Fold(ctx, db); err != nil {
+		return done, err
 	}
 	agents, err := memory.ConsolidateAll(ctx, db, now, until)
 	if err != nil {

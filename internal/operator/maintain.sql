@@ -20,6 +20,10 @@ with outcomes as (
     returning 1
 ), reminded as (
     delete from reminders where ended_at < now() - interval '30 days' returning 1
+), counters as (
+    delete from usage_series where seen_at < now() - interval '60 days' returning 1
+), over as (
+    delete from budget_spent s where began < now() - interval '400 days' returning 1
 ), months as (
     select (date_trunc('month', now()) + n * interval '1 month')::date as month from generate_series(0, 3) n
 ), made as (
@@ -27,4 +31,5 @@ with outcomes as (
 )
 select (select count(*) from outcomes) as outcomes, (select count(*) from old) as approvals, (select count(*) from stale) as decisions,
        (select count(*) from full_again) as buckets, (select count(*) from ended) as work, (select count(*) from slots) as slots,
-       (select count(*) from once) as schedules, (select count(*) from reminded) as reminders, (select count(*) from made where missing) as partitions
+       (select count(*) from once) as schedules, (select count(*) from reminded) as reminders, (select count(*) from made where missing) as partitions,
+       (select count(*) from counters) + (select count(*) from over) as counters

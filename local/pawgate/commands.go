@@ -12,7 +12,7 @@ import (
 
 // command is one row of the command line.
 type command struct {
-	name     string // one word or two, such as "agent create"
+	name     string // one to three words, such as "agent create"
 	usage    string // operands and flags after the name
 	about    string // one sentence
 	detail   string // flags and whatever else is worth saying, ready to print
@@ -31,6 +31,7 @@ func commands() []command {
 		sidecarCommands(),
 		operatorCommands(),
 		licenceCommands(),
+		costCommands(),
 		[]command{
 			{name: "help", usage: "[COMMAND]", about: "Show the commands and settings, or one command.", run: runHelp},
 			{name: "version", about: "Show the version.", run: runVersion},
@@ -47,7 +48,7 @@ func find(args []string) (command, []string, error) {
 	if words[0] == "audit" && (len(words) == 1 || strings.HasPrefix(words[1], "-")) {
 		words = slices.Insert(words, 1, "list") // what one wants of it nearly always
 	}
-	for _, n := range []int{2, 1} {
+	for _, n := range []int{3, 2, 1} {
 		if len(words) < n {
 			continue
 		}

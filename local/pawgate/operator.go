@@ -39,7 +39,7 @@ var (
 )
 
 func operatorRows() []row {
-	return slices.Concat(migrateRows(), agentRows(), soulRows(), peopleRows(), keyRows(), approvalRows(), stopRows(), auditRows(), oauthRows(), memoryRows(), odooRows(), workRows(), channelRows())
+	return slices.Concat(migrateRows(), agentRows(), soulRows(), peopleRows(), keyRows(), approvalRows(), stopRows(), auditRows(), oauthRows(), memoryRows(), odooRows(), workRows(), channelRows(), costRows())
 }
 
 // schema is what may stand on the command line.

@@ -96,7 +96,7 @@ func TestExamples(t *testing.T) {
 				for _, local := range r.local {
 					delete(p.args, local.Name)
 				}
-				if encoded, _ := json.Marshal(p.args); !slices.Contains([]string{"agent import", "memory import"}, c.name) {
+				if encoded, _ := json.Marshal(p.args); !slices.Contains([]string{"agent import", "memory import", "cost import"}, c.name) {
 					if _, err := d.Args.Normalize(encoded); err != nil {
 						t.Errorf("%q: %s: %v", e, encoded, err)
 					}
