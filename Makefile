@@ -10,7 +10,7 @@ LAMBDA  := CGO_ENABLED=0 GOOS=linux $(GO) build -trimpath -tags lambda.norpc -ld
 
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
-.PHONY: help run build test real check generate tool functions lambda resilience guide conformance claude sam bench bench-memory pgvector soak fuzz
+.PHONY: help run build test real check generate tool functions lambda resilience guide conformance claude sam bench bench-usage bench-memory pgvector soak fuzz
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -74,6 +74,11 @@ bench: ## Measure what the README states, as ratios in one run
 bench-memory: ## Measure how well and how fast memory_search finds (PAWGATE_LOCOMO=FILE adds LoCoMo, PAWGATE_SCALE=1000,100000 sizes)
 	@$(GO) test -count=1 -timeout 30m -v -run 'Labelled|Locomo' ./internal/category/memory
 	@$(GO) test -run '^$$' -bench 'Scale' -benchtime 1x -timeout 60m ./internal/category/memory
+bench-usage: ## Ask for reports over a year of ten million rows; takes minutes and gigabytes
+	@$(GO) test -count=1 -timeout 60m -tags bench -v -run 'TestUsage' ./internal/bench
+
+bench-memory: ## Measure how well memory_search finds (PAWGATE_LOCOMO=FILE adds LoCoMo)
+	@$(GO) test -count=1 -timeout 30m -v -run 'Quality|Labelled|Locomo' ./internal/category/memory
 
 pgvector: ## Run memory's tests on a PostgreSQL with pgvector
 	@export POSTGRES_BIN=$$(.ci/lib/pgvector.sh) && TEST_DATABASE_URL=$$(.ci/lib/postgres.sh) && export TEST_DATABASE_URL && \

@@ -368,3 +368,27 @@ func TestReliability(t *testing.T) {
 	}
 	tooltest.Invalid(t, b.cat, operator(), "reliability_summary", `{"agent_id":"clerk","window_days":366}`, "window_days")
 }
+
+// A summary says what is left, but to no agent what single users have left.
+func TestSummaryBudgets(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.exec(t, `insert into budgets (id, agent_id, user_id, period, limit_micros) values
+		('b1', 'clerk', '', 'month', 5000), ('b2', '', '*', 'day', 1000), ('b3', 'stranger', '', 'month', 1)`)
+	if _, err := usage.Record(t.Context(), b.tx, usage.Row{At: time.Now(), Agent: "clerk", User: "ann", Model: "m", Input: 1000, Output: 700, Source: "loop", ID: "x"}); err != nil {
+		t.Fatal(err)
+	}
+	type result struct {
+		Budgets []struct {
+			ID, State, UserID string
+			Limit, Settled    int64
+		}
+	}
+	got := tooltest.OK[result](t, b.cat, tooltest.Who("lead"), "cost_summary", `{}`)
+	if len(got.Budgets) != 1 || got.Budgets[0].ID != "b1" || got.Budgets[0].State != "warned" || got.Budgets[0].Settled != 4500 || got.Budgets[0].Limit != 5000 {
+		t.Errorf("lead sees %+v", got.Budgets)
+	}
+	if got = tooltest.OK[result](t, b.cat, operator(), "cost_summary", `{}`); len(got.Budgets) != 3 {
+		t.Errorf("an operator sees %+v", got.Budgets)
+	}
+}

@@ -2,8 +2,10 @@ package cost
 
 import (
 	"context"
+	"slices"
 	"time"
 
+	"pawgate/internal/budget"
 	"pawgate/internal/caller"
 	"pawgate/internal/fault"
 	"pawgate/internal/usage"
@@ -27,6 +29,9 @@ type summaryResult struct {
 	Total   sums        `json:"total"`
 	Lines   []line      `json:"lines"`            // empty without group_by
 	Before  *comparison `json:"before,omitempty"` // with compare
+	// Budgets are those that cover the agents, in their current period, with
+	// what it will have cost at its end.
+	Budgets []budget.Standing `json:"budgets"`
 }
 
 // line is one group of a report: its key, or the first moment of its period.
@@ -74,10 +79,22 @@ func (c cost) summary(ctx context.Context, who caller.Caller, a summaryArgs) (su
 		}
 		r.Lines = linesOf(lines, q)
 	}
+	if r.Budgets, err = c.budgets(ctx, who, agents); err != nil {
+		return summaryResult{}, err
+	}
 	if a.Compare {
 		r.Before, err = c.compare(ctx, q, w.before(), all)
 	}
 	return r, err
+}
+
+// budgets are those that an agent may see: not what single users have left.
+func (c cost) budgets(ctx context.Context, who caller.Caller, agents []string) ([]budget.Standing, error) {
+	list, err := budget.List(ctx, c.db, agents, c.now())
+	if !who.Operator() {
+		list = slices.DeleteFunc(list, func(b budget.Standing) bool { return b.UserID != "" })
+	}
+	return list, err
 }
 
 func linesOf(lines []usage.Line, q usage.Query) []line {
