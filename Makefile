@@ -74,11 +74,9 @@ bench: ## Measure what the README states, as ratios in one run
 bench-memory: ## Measure how well and how fast memory_search finds (PAWGATE_LOCOMO=FILE adds LoCoMo, PAWGATE_SCALE=1000,100000 sizes)
 	@$(GO) test -count=1 -timeout 30m -v -run 'Labelled|Locomo' ./internal/category/memory
 	@$(GO) test -run '^$$' -bench 'Scale' -benchtime 1x -timeout 60m ./internal/category/memory
+
 bench-usage: ## Ask for reports over a year of ten million rows; takes minutes and gigabytes
 	@$(GO) test -count=1 -timeout 60m -tags bench -v -run 'TestUsage' ./internal/bench
-
-bench-memory: ## Measure how well memory_search finds (PAWGATE_LOCOMO=FILE adds LoCoMo)
-	@$(GO) test -count=1 -timeout 30m -v -run 'Quality|Labelled|Locomo' ./internal/category/memory
 
 pgvector: ## Run memory's tests on a PostgreSQL with pgvector
 	@export POSTGRES_BIN=$$(.ci/lib/pgvector.sh) && TEST_DATABASE_URL=$$(.ci/lib/postgres.sh) && export TEST_DATABASE_URL && \
