@@ -31,5 +31,7 @@ select period,
 from part
 where $6::text = '' and $7::text = '' and $8::text[] is null -- these sums know no user, session or type
 group by 1, 2, 3
-having sum(abs(requests)) + sum(abs(input)) + sum(abs(output)) + sum(abs(cache_read)) + sum(abs(cost_micros)) + sum(abs(units)) > 0
+-- What was added and taken away again is nothing.
+having sum(requests) <> 0 or sum(input) <> 0 or sum(output) <> 0 or sum(cache_read) <> 0 or sum(cost_micros) <> 0 or sum(units) <> 0
+    or sum(cache_write_5m) <> 0 or sum(cache_write_1h) <> 0
 order by period, cost desc, requests desc, key, agent

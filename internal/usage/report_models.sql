@@ -29,5 +29,7 @@ from part
 where ($5::text[] is null or agent_id = any ($5::text[])) and ($8::text[] is null or request_type = any ($8::text[]))
   and $6::text = '' and $7::text = '' and $11::boolean is not null -- these sums know no user and no session
 group by 1, 2, 3
-having sum(abs(requests)) + sum(abs(input)) + sum(abs(output)) + sum(abs(cache_read)) + sum(abs(cost_micros)) + sum(abs(units)) > 0
+-- What was added and taken away again is nothing.
+having sum(requests) <> 0 or sum(input) <> 0 or sum(output) <> 0 or sum(cache_read) <> 0 or sum(cost_micros) <> 0 or sum(units) <> 0
+    or sum(cache_write_5m) <> 0 or sum(cache_write_1h) <> 0
 order by period, cost desc, requests desc, key, agent
