@@ -15,6 +15,7 @@ import (
 	"pawgate/internal/category/model"
 	"pawgate/internal/category/odoo"
 	"pawgate/internal/category/send"
+	"pawgate/internal/category/skill"
 	"pawgate/internal/category/web"
 	"pawgate/internal/client/embed"
 	"pawgate/internal/client/hub"
@@ -49,6 +50,7 @@ type Deps struct {
 	Odoo       odoo.Settings
 	Send       send.Settings
 	Web        web.Settings
+	Skill      skill.Settings
 }
 
 // Row is one category. New does no I/O.
@@ -67,6 +69,7 @@ func Rows() []Row {
 		{"web", Function, func(d Deps) tool.Category { return web.New(d.DB, d.Web, d.Now) }},
 		{"send", Function, func(d Deps) tool.Category { return send.New(d.DB, d.Send, d.Now) }},
 		{"odoo", Function, func(d Deps) tool.Category { return odoo.New(d.DB, d.Odoo, d.Now) }},
+		{"skill", Function, func(d Deps) tool.Category { return skill.New(d.DB, d.Skill, d.Now) }},
 		{"cost", Function, func(d Deps) tool.Category { return cost.New(d.DB, d.Now) }},
 		{"model", Sidecar, func(d Deps) tool.Category { return model.New(d.Models, d.Downloads, d.Now) }},
 		{"inference", Sidecar, func(d Deps) tool.Category { return inference.New(d.DB, d.Models, d.Inference, d.Now) }},

@@ -19,6 +19,7 @@ import (
 	"pawgate/internal/category/inference"
 	"pawgate/internal/category/odoo"
 	"pawgate/internal/category/send"
+	"pawgate/internal/category/skill"
 	"pawgate/internal/category/web"
 	"pawgate/internal/client/chat"
 	"pawgate/internal/client/embed"
@@ -45,6 +46,7 @@ type Settings struct {
 	Send       send.Settings
 	Embeddings embed.Config
 	Web        web.Settings
+	Skill      skill.Settings
 	Chat       chat.Config
 	Tiers      worker.Models
 	Workers    int `envconfig:"PAWGATE_WORKERS" default:"4" desc:"pieces of queued work that serve does at once; 0: none"`
@@ -156,7 +158,7 @@ func (l *Local) backends(s Settings) (map[string]router.Backend, error) {
 		return nil, err
 	}
 	deps := category.Deps{DB: l.DB, Now: time.Now, Licence: paid, Edition: paid.EditionAt, Embeddings: s.Embeddings,
-		Inference: s.Inference, Odoo: s.Odoo, Send: s.Send, Web: s.Web}
+		Inference: s.Inference, Odoo: s.Odoo, Send: s.Send, Web: s.Web, Skill: s.Skill}
 	if s.SidecarURL == "" { // otherwise the models are the sidecar's
 		if err := l.openModels(s, &deps); err != nil {
 			return nil, err

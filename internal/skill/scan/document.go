@@ -259,3 +259,9 @@ var scriptNames = map[string]bool{".sh": true, ".bash": true, ".zsh": true, ".fi
 func isScript(name, text string) bool {
 	return scriptNames[strings.ToLower(path.Ext(name))] || strings.HasPrefix(text, "#!") || path.Base(name) == "Makefile" || path.Base(name) == "Dockerfile"
 }
+
+// Plain is a text without what is not seen, on one line and cut to n bytes: for
+// showing what strangers wrote.
+func Plain(text string, n int) string {
+	return strings.Join(strings.Fields(visible(strings.ReplaceAll(text, "\n", " "), n)), " ")
+}

@@ -375,3 +375,22 @@ func keepVerdict(ctx context.Context, db postgres.DB, s Stored, v scan.Verdict) 
 	}
 	return nil
 }
+
+// errDry rolls a trial back.
+var errDry = errors.New("only a trial")
+
+// Try is Keep with nothing kept.
+func Try(ctx context.Context, db postgres.DB, d Draft) (Kept, error) {
+	var k Kept
+	var kept error
+	err := postgres.InTx(ctx, db, func(tx pgx.Tx) error {
+		if k, kept = Keep(ctx, tx, d); kept != nil {
+			return kept
+		}
+		return errDry
+	})
+	if errors.Is(err, errDry) {
+		return k, nil
+	}
+	return k, err
+}

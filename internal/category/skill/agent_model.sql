@@ -1,0 +1,1 @@
+select model from agents where id = @agent
