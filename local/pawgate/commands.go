@@ -30,6 +30,7 @@ func commands() []command {
 		runCommands(),
 		sidecarCommands(),
 		operatorCommands(),
+		skillCommands(),
 		licenceCommands(),
 		costCommands(),
 		[]command{
