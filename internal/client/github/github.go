@@ -71,15 +71,21 @@ func New(cfg Config, now func() time.Time, options ...safehttp.Option) (*Client,
 }
 
 var (
-	repoName = regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})/[A-Za-z0-9._-]{1,100}$`)
-	refName  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$`)
+	repoName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+$`)
+	refName  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]*$`)
 	sha      = regexp.MustCompile(`^[0-9a-f]{40}$`)
+)
+
+// Bounds of names, in bytes.
+const (
+	maxRepo = 140
+	maxRef  = 200
 )
 
 // CheckRepo refuses what is no owner/name.
 func CheckRepo(parameter, repo string) error {
 	_, name, _ := strings.Cut(repo, "/")
-	if !repoName.MatchString(repo) || name == "." || name == ".." {
+	if len(repo) > maxRepo || !repoName.MatchString(repo) || name == "." || name == ".." {
 		return fault.Invalid(parameter, "%s must be a repository on GitHub, as owner/name", parameter)
 	}
 	return nil
@@ -87,7 +93,7 @@ func CheckRepo(parameter, repo string) error {
 
 // CheckRef refuses what is no branch, tag or commit.
 func CheckRef(parameter, ref string) error {
-	if !refName.MatchString(ref) || strings.Contains(ref, "..") || strings.Contains(ref, "//") || strings.HasSuffix(ref, "/") {
+	if len(ref) > maxRef || !refName.MatchString(ref) || strings.Contains(ref, "..") || strings.Contains(ref, "//") || strings.HasSuffix(ref, "/") {
 		return fault.Invalid(parameter, "%s must be a branch, tag or commit", parameter)
 	}
 	return nil

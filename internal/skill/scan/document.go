@@ -112,7 +112,7 @@ func visible(text string, n int) string {
 		}
 		b.WriteRune(r)
 	}
-	return secretText.ReplaceAllStringFunc(b.String(), mask)
+	return secretText().ReplaceAllStringFunc(b.String(), mask)
 }
 
 func hex(r rune) string {

@@ -5,10 +5,12 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // secretText is a credential in its known form, as it is written.
-var secretText = regexp.MustCompile(secretForms)
+// Like the table it is compiled with the first scan, not when a function starts.
+var secretText = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(secretForms) })
 
 var secretForms = strings.Join([]string{
 	`\b(?:AKIA|ASIA)[0-9A-Z]{16}\b`,                                      // AWS
@@ -24,10 +26,10 @@ var secretForms = strings.Join([]string{
 	`-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----`,
 }, "|")
 
-var secretHints = hints(secretForms)
+var secretHints = sync.OnceValue(func() []string { return hints(secretForms) })
 
 // assigned is a value given to something that is named like a secret.
-var assigned = regexp.MustCompile(`(?i)\b[\w-]*(?:password|passwd|secret|token|api[_-]?key|access[_-]?key|private[_-]?key)["']?\s*(?:=|:|=>)\s*["']([^"'\s]{12,200})["']`)
+var assigned = regexp.MustCompile(`(?i)\b[\w-]*(?:password|passwd|secret|token|api[_-]?key|access[_-]?key|private[_-]?key)["']?\s*(?:=|:|=>)\s*["']([^"'\s]{12,})["']`)
 
 var namedHints = []string{"passw", "secret", "token", "key"}
 
@@ -47,10 +49,10 @@ func (d document) secrets() []Finding {
 		}
 	}
 	for i, line := range d.raw {
-		if !hasAny(line, secretHints) && !hasAny(strings.ToLower(line), namedHints) {
+		if !hasAny(line, secretHints()) && !hasAny(strings.ToLower(line), namedHints) {
 			continue
 		}
-		for _, found := range secretText.FindAllString(line, maxPerRule) {
+		for _, found := range secretText().FindAllString(line, maxPerRule) {
 			if placeholder.MatchString(found) || entropy(found) < 3 && !strings.HasPrefix(found, "-----") {
 				continue
 			}
@@ -61,7 +63,7 @@ func (d document) secrets() []Finding {
 		}
 		for _, m := range assigned.FindAllStringSubmatch(line, maxPerRule) {
 			value := m[1]
-			if !placeholder.MatchString(line) && entropy(value) >= 3.5 && strings.ContainsAny(value, "0123456789") && !strings.ContainsAny(value, " /()[]") && !secretText.MatchString(value) {
+			if !placeholder.MatchString(line) && entropy(value) >= 3.5 && strings.ContainsAny(value, "0123456789") && !strings.ContainsAny(value, " /()[]") && !secretText().MatchString(value) {
 				add("secret.assigned", High, i+1, "what looks like a secret is written into the file", mask(value))
 			}
 		}
