@@ -30,10 +30,11 @@ const (
 // deliver brings one part to the platform, with as many attempts as are safe
 // and fit the call's time.
 func (d *delivery) deliver(ctx context.Context, p *part) error {
-	if open := p.State == "sending" || p.State == "unknown"; open && !d.repeatable(p) {
+	if p.open() && !d.repeatable(p) {
 		return d.fault(p, &channel.Error{Platform: d.message.Channel, Fate: channel.Unknown, Says: "an earlier attempt broke off"})
 	}
 	for try := 1; ; try++ {
+		open := p.open()
 		if err := d.start(ctx, p); err != nil {
 			return err
 		}
@@ -41,19 +42,22 @@ func (d *delivery) deliver(ctx context.Context, p *part) error {
 		if err == nil {
 			return d.took(ctx, p, receipt)
 		}
-		e := channel.ErrorOf(d.message.Channel, err)
-		if err := d.end(ctx, p, stateOf(e), "", e.Code); err != nil {
+		e := *channel.ErrorOf(d.message.Channel, err)
+		if open { // what this attempt came to says nothing of the one before
+			e.Fate = channel.Unknown
+		}
+		if err := d.end(ctx, p, stateOf(&e), "", e.Code); err != nil {
 			return err
 		}
 		switch {
-		case e.BadMarkup && p.Markup: // nothing was sent: the plain form is this part from now on
+		case e.BadMarkup && p.Markup && !open: // nothing was sent: the plain form is this part from now on
 			p.Body, p.Markup = p.Plain, false
 			continue
 		case e.BadLogin && try == 1 && d.fresh(ctx): // the secret may have been changed since
 			continue
 		}
-		if wait, again := d.again(ctx, p, e, try); !again || d.Wait(ctx, wait) != nil {
-			return d.lost(ctx, p, e)
+		if wait, again := d.again(ctx, p, &e, try); !again || d.Wait(ctx, wait) != nil {
+			return d.lost(ctx, p, &e)
 		}
 	}
 }
@@ -110,6 +114,9 @@ func (d *delivery) fresh(ctx context.Context) bool {
 	return err == nil
 }
 
+// open reports whether an attempt was made whose fate is not known.
+func (p *part) open() bool { return p.State == "sending" || p.State == "unknown" }
+
 func stateOf(e *channel.Error) string {
 	switch e.Fate {
 	case channel.NotSent:
@@ -146,7 +153,7 @@ func (d *delivery) fault(p *part, e *channel.Error) *fault.Fault {
 	text, f := e.Error(), fault.New(fault.Unavailable, "")
 	switch {
 	case e.Fate == channel.Unknown && d.repeatable(p):
-		f = fault.Retry(fault.OutcomeUnknown, time.Second, "")
+		f = fault.Retry(fault.OutcomeUnknown, max(e.RetryAfter, time.Second), "")
 		text += "; repeat the same call soon: the platform will recognise it and not send twice"
 	case e.Fate == channel.Unknown:
 		f.Reason = fault.OutcomeUnknown

@@ -296,3 +296,27 @@ func TestSentenceOfChannelError(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+// A repetition that was refused does not tell what became of the first attempt.
+func TestUnknownStaysUnknown(t *testing.T) {
+	p := &world{keys: map[string]int{}, copies: map[string]int{}}
+	s := channeltest.New(t, p.serve)
+	b := setup(t, "line", s.URL)
+	s.Next = channeltest.In(channeltest.LateBreak, channeltest.Away, channeltest.Limited, channeltest.Limited)
+	send := func() error {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		_, err := b.Send(ctx, outbox.Message{Agent: b.agent, Channel: "line", Chat: chats["line"], Text: "once"})
+		return err
+	}
+	b.Wait = func(context.Context, time.Duration) error { return context.Canceled } // one attempt a call
+	for range 3 {
+		if f := b.wantFault(send(), fault.OutcomeUnknown); f.RetryAfter == 0 {
+			t.Errorf("a repetition is safe, and the answer does not say so: %s", f.Message)
+		}
+	}
+	b.now = b.now.Add(23*time.Hour + time.Minute) // LINE may have forgotten the key
+	if f := b.wantFault(send(), fault.OutcomeUnknown); f.RetryAfter != 0 || p.got("once") != 1 {
+		t.Errorf("%s; arrived %d times", f.Message, p.got("once"))
+	}
+}

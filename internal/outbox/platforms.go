@@ -9,11 +9,15 @@ import (
 
 	"pawgate/internal/client/channel"
 	"pawgate/internal/client/dingtalk"
+	"pawgate/internal/client/discord"
 	"pawgate/internal/client/feishu"
 	"pawgate/internal/client/googlechat"
+	"pawgate/internal/client/line"
+	"pawgate/internal/client/slack"
 	"pawgate/internal/client/teams"
 	"pawgate/internal/client/telegram"
 	"pawgate/internal/client/wecom"
+	"pawgate/internal/client/whatsapp"
 	"pawgate/internal/safehttp"
 )
 
@@ -31,11 +35,15 @@ type platform struct {
 // platforms are those that can be sent to, by the name in the argument channel.
 var platforms = map[string]platform{
 	"dingtalk":   {open: dingtalk.New, bare: dingtalk.Robot{}, optional: "signing secret"},
+	"discord":    {open: discord.New, bare: discord.Bot{}},
 	"feishu":     {open: feishu.New, bare: feishu.App{}, account: "app id"},
 	"googlechat": {open: googlechat.New, bare: googlechat.Webhook{}},
+	"line":       {open: line.New, bare: line.Bot{}},
+	"slack":      {open: slack.New, bare: slack.App{}},
 	"teams":      {open: teams.New, bare: teams.Webhook{}},
 	"telegram":   {open: telegram.New, bare: telegram.Bot{}},
 	"wecom":      {open: wecom.New, bare: wecom.Robot{}},
+	"whatsapp":   {open: whatsapp.New, bare: whatsapp.Phone{}, account: "phone number id"},
 }
 
 // Platforms are the names of the platforms, sorted.
