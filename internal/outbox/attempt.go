@@ -3,6 +3,7 @@ package outbox
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -66,19 +67,24 @@ func (d *delivery) took(ctx context.Context, p *part, receipt channel.Receipt) e
 	if err := d.end(ctx, p, "sent", receipt.MessageID, ""); err != nil {
 		return err
 	}
-	keep, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
-	defer cancel()
-	return d.Health(keep, d.message.Agent, d.message.Channel, true, nil)
+	d.health(ctx, true, nil)
+	return nil
 }
 
 // lost ends the call's attempts at a part.
 func (d *delivery) lost(ctx context.Context, p *part, e *channel.Error) error {
-	keep, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
-	defer cancel()
-	if err := d.Health(keep, d.message.Agent, d.message.Channel, false, e); err != nil {
-		return err
-	}
+	d.health(ctx, false, e)
 	return d.fault(p, e)
+}
+
+// health keeps what the platform said. That it cannot be kept must not hide
+// what became of the message.
+func (d *delivery) health(ctx context.Context, sent bool, e *channel.Error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
+	defer cancel()
+	if err := d.Health(ctx, d.message.Agent, d.message.Channel, sent, e); err != nil {
+		slog.Error("channel health lost", "channel", d.message.Channel, "error", err)
+	}
 }
 
 func (d *delivery) start(ctx context.Context, p *part) error {

@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/google/uuid"
@@ -155,9 +156,7 @@ func (d *delivery) run(ctx context.Context) (Sent, error) {
 			return Sent{}, err
 		}
 	}
-	if err := d.release(ctx); err != nil {
-		return Sent{}, err
-	}
+	d.release(ctx)
 	sent := Sent{Channel: d.message.Channel, ChatID: d.message.Chat, State: "accepted", MessageIDs: d.sentIDs(), Parts: len(d.parts), Key: d.key, Repeated: repeated}
 	if repeated && d.key == "" {
 		sent.Note = "the same message was sent a moment ago, and not again now; to send it twice, give an idempotency_key"
@@ -186,11 +185,12 @@ func (d *delivery) record(ctx context.Context, sql string, args pgx.StrictNamedA
 	return err
 }
 
-func (d *delivery) release(ctx context.Context) error {
+// release lets other calls at the message. Without it they wait until the hold
+// runs out; the parts are on record by then, so the answer stands.
+func (d *delivery) release(ctx context.Context) {
 	if err := d.record(ctx, releaseSQL, pgx.StrictNamedArgs{"id": d.id, "now": d.now()}); err != nil {
-		return fmt.Errorf("release message: %w", err)
+		slog.Error("message not released", "channel", d.message.Channel, "error", err)
 	}
-	return nil
 }
 
 // end writes down what became of a part.

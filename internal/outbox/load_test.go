@@ -3,6 +3,7 @@ package outbox_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -150,6 +151,7 @@ func (b *bench) untilSure(p *world, name, text string) (sent bool) {
 		}
 		f, ok := fault.Of(err)
 		switch {
+		case errors.Is(err, context.DeadlineExceeded): // a slow machine: the call never came to its point
 		case !ok:
 			b.t.Errorf("%s: %v", name, err)
 			return false

@@ -320,3 +320,31 @@ func TestUnknownStaysUnknown(t *testing.T) {
 		t.Errorf("%s; arrived %d times", f.Message, p.got("once"))
 	}
 }
+
+func TestCallsAtOnce(t *testing.T) {
+	c := newChat(t)
+	b := setupOn(t, postgrestest.Clone(t), "telegram", c.URL)
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			for {
+				sent, err := b.text("only once", "same")
+				if err == nil {
+					if len(sent.MessageIDs) != 1 || sent.MessageIDs[0] != "1" {
+						t.Errorf("got %+v", sent)
+					}
+					return
+				}
+				if f, ok := fault.Of(err); !ok || f.Reason != fault.InProgress {
+					t.Errorf("got %v", err)
+					return
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
+		})
+	}
+	group.Wait()
+	if got := c.took(); len(got) != 1 {
+		t.Errorf("it arrived %d times", len(got))
+	}
+}
