@@ -127,13 +127,13 @@ func TestResumesAtTheFailedPart(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := newChat(t)
 			b := setup(t, "telegram", c.URL)
-			c.Next = channeltest.In("", mishap, mishap, mishap, mishap)
+			c.Then(channeltest.In("", mishap, mishap, mishap, mishap))
 			want := map[channeltest.Mishap]fault.Reason{channeltest.Away: fault.Unavailable, channeltest.Reset: fault.OutcomeUnknown}[mishap]
 			f := b.wantFault(second(b.text(three, "k1")), want)
 			if ids := fmt.Sprint(f.Fields["message_ids"]); ids != "[1]" || f.Fields["parts"] != 3 {
 				t.Errorf("the answer does not list what was sent: %v", f.Fields)
 			}
-			c.Next = nil
+			c.Then(nil)
 			sent, err := b.text(three, "k1")
 			if mishap == channeltest.Reset { // Telegram knows no keys: no second attempt
 				b.wantFault(err, fault.OutcomeUnknown)
@@ -162,7 +162,7 @@ func TestLimits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			fake := newChat(t)
 			b := setup(t, "telegram", fake.URL)
-			fake.Next = channeltest.In(channeltest.Limited)
+			fake.Then(channeltest.In(channeltest.Limited))
 			fake.Limit = func(w http.ResponseWriter, _ *http.Request) {
 				w.WriteHeader(429)
 				fmt.Fprintf(w, `{"ok":false,"error_code":429,"description":"Too Many Requests","parameters":{"retry_after":%d}}`, c.seconds)
@@ -186,7 +186,7 @@ func TestLimits(t *testing.T) {
 	t.Run("MSG-05 34 s within a longer call", func(t *testing.T) {
 		fake := newChat(t)
 		b := setup(t, "telegram", fake.URL)
-		fake.Next = channeltest.In(channeltest.Limited)
+		fake.Then(channeltest.In(channeltest.Limited))
 		fake.Limit = func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(429)
 			_, _ = io.WriteString(w, `{"ok":false,"error_code":429,"parameters":{"retry_after":34}}`)
@@ -302,7 +302,7 @@ func TestUnknownStaysUnknown(t *testing.T) {
 	p := &world{keys: map[string]int{}, copies: map[string]int{}}
 	s := channeltest.New(t, p.serve)
 	b := setup(t, "line", s.URL)
-	s.Next = channeltest.In(channeltest.LateBreak, channeltest.Away, channeltest.Limited, channeltest.Limited)
+	s.Then(channeltest.In(channeltest.LateBreak, channeltest.Away, channeltest.Limited, channeltest.Limited))
 	send := func() error {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()

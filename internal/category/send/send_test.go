@@ -125,7 +125,7 @@ func TestMessage(t *testing.T) {
 	tooltest.Invalid(t, b.cat, b.who(), "send_message", `{"channel":"pigeon","chat_id":"42","text":"x"}`, "channel")
 	tooltest.Fault(t, b.cat, b.who(), "send_message", `{"channel":"telegram","chat_id":"43","text":"x"}`, fault.Denied)
 	tooltest.Fault(t, b.cat, tooltest.Who("nobody"), "send_message", `{"channel":"telegram","chat_id":"42","text":"x"}`, fault.NotConfigured)
-	b.Next = channeltest.In(channeltest.LateBreak)
+	b.Then(channeltest.In(channeltest.LateBreak))
 	f := tooltest.Fault(t, b.cat, b.who(), "send_message", `{"channel":"telegram","chat_id":"42","text":"y"}`, fault.OutcomeUnknown)
 	if whole, _ := json.Marshal(f); strings.Contains(string(whole), token) { // MSG-19
 		t.Errorf("the answer holds the token: %s", whole)

@@ -97,7 +97,7 @@ func TestSend(t *testing.T) {
 	if mentions, _ := m["allowed_mentions"].(map[string]any); m["content"] != "@everyone **hi** a\\_b ``x``" || len(mentions) != 1 || len(mentions["parse"].([]any)) != 0 {
 		t.Errorf("sent %v", m)
 	}
-	s.Next = channeltest.In(channeltest.LateReset)
+	s.Then(channeltest.In(channeltest.LateReset))
 	if _, err := bot.Send(t.Context(), room, channel.Part{Text: "x"}, "another-key"); failure(t, err).Fate != channel.Unknown {
 		t.Errorf("got %v", err)
 	}
@@ -145,7 +145,7 @@ func TestRefusals(t *testing.T) {
 		w.WriteHeader(429)
 		_, _ = io.WriteString(w, `{"message":"You are being rate limited.","retry_after":737.3,"global":false}`)
 	}
-	s.Next = channeltest.In(channeltest.Limited)
+	s.Then(channeltest.In(channeltest.Limited))
 	_, err := bot.Send(t.Context(), room, channel.Part{Text: "x"}, key)
 	if e := failure(t, err); e.Fate != channel.NotSent || !e.Limited || e.RetryAfter != 737300*time.Millisecond { // MSG-24
 		t.Errorf("MSG-24: %+v", e)

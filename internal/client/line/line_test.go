@@ -92,7 +92,7 @@ func TestPush(t *testing.T) {
 	s, bot := open(t, token)
 	for name, mishap := range map[string]channeltest.Mishap{"MSG-07 no answer": channeltest.Silence, "MSG-07 reset": channeltest.LateReset, "MSG-07 500": channeltest.LateBreak} {
 		t.Run(name, func(t *testing.T) {
-			s.Next = channeltest.In(mishap)
+			s.Then(channeltest.In(mishap))
 			key := "00000000-0000-4000-8000-" + fmt.Sprintf("%012d", len(s.Requests()))
 			ctx, cancel := context.WithTimeout(t.Context(), 700*time.Millisecond)
 			defer cancel()
@@ -141,7 +141,7 @@ func TestLimits(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, bot := open(t, token)
-			s.Next = channeltest.In(channeltest.Limited)
+			s.Then(channeltest.In(channeltest.Limited))
 			s.Limit = func(w http.ResponseWriter, _ *http.Request) {
 				w.WriteHeader(429)
 				fmt.Fprintf(w, `{"message":%q}`, c.message)

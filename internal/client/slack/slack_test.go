@@ -148,7 +148,7 @@ func TestRefusals(t *testing.T) {
 			}
 		})
 	}
-	s.Next = channeltest.In(channeltest.Limited)
+	s.Then(channeltest.In(channeltest.Limited))
 	s.Limit = func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Retry-After", "30")
 		w.WriteHeader(429)

@@ -38,7 +38,8 @@ type Request struct {
 // Server is the stand-in.
 type Server struct {
 	URL string
-	// Next decides the mishap of a request; nil: none.
+	// Next decides the mishap of a request; nil: none. Once requests were made
+	// it is changed by Then.
 	Next func(Request) Mishap
 	// Limit answers a 429; nil: a bare one.
 	Limit http.HandlerFunc
@@ -104,6 +105,13 @@ func (s *Server) answer(mishap Mishap, platform http.HandlerFunc, w http.Respons
 			panic(http.ErrAbortHandler)
 		}
 	}
+}
+
+// Then replaces Next.
+func (s *Server) Then(next func(Request) Mishap) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.Next = next
 }
 
 // Requests are all that arrived, in order.
