@@ -66,7 +66,7 @@ func (a scope) Validate() error {
 type configArgs struct {
 	scope
 	Key   string `json:"key" doc:"Setting" maxlen:"40"`
-	Value value  `json:"value,omitempty" doc:"Empty: reset"`
+	Value value  `json:"value,omitempty" doc:"Empty: reset; omit: read"`
 }
 
 type configResult struct {

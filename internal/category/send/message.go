@@ -11,7 +11,7 @@ import (
 
 // to is what every sending tool is told.
 type to struct {
-	Channel string  `json:"channel" doc:"Channel" maxlen:"20"`
+	Channel string  `json:"channel" doc:"See channel_status" maxlen:"20"`
 	ChatID  tool.ID `json:"chat_id" doc:"Id or name" maxlen:"128"`
 }
 

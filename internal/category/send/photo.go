@@ -21,7 +21,7 @@ import (
 
 type photoArgs struct {
 	to
-	Source  string `json:"url_or_path" doc:"URL"`
+	Source  string `json:"url_or_path" doc:"URL or data: URI"`
 	Caption string `json:"caption,omitempty" doc:"Markdown" maxlen:"4000"`
 	once
 }
