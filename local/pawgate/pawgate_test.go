@@ -10,12 +10,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"pawgate/internal/operator"
 	"pawgate/internal/postgres/postgrestest"
 	"pawgate/internal/tool"
+	"pawgate/internal/usage"
 )
 
 // terminal runs command lines and keeps what they print.
@@ -247,6 +249,7 @@ func TestColumns(t *testing.T) {
 	x.ok("soul", "set", "bot", "-", "--reason", "begin")
 	x.ok("channel", "set", "bot", "telegram", "--secret", "env://BOT_TELEGRAM")
 	x.ok("channel", "allow", "bot", "telegram", "@team_channel", "--name", "team")
+	x.ok("budget", "set", "--agent-id", "bot", "--limit", "5", "--period", "day")
 	if _, err := postgrestest.Pool(t, configFromEnv(t)).Exec(t.Context(), `
 		with called as (insert into audit (seq, prev, hash, kind, id, at, request_id, door, agent_id, method, tool, decision, outcome, reason)
 		         values (900, '', '', 'outcome', gen_random_uuid(), now(), 'r', 'http', 'bot', 'tools/call', 't', 'allowed', 'fault', 'unavailable')),
@@ -265,6 +268,10 @@ func TestColumns(t *testing.T) {
 		     fired as (insert into firings (schedule_id, slot, state, missed) values ('s1', now(), 'missed', 3))
 		insert into work (id, kind, source, agent_id, from_agent, payload, root_id, state, error, finished_at)
 		values (gen_random_uuid(), 'prompt', 'schedule', 'bot', 'boss', '{}', gen_random_uuid(), 'dead', 'no model', now())`); err != nil {
+		t.Fatal(err)
+	}
+	spent := usage.Row{At: time.Now(), Agent: "bot", User: "mei", Provider: "anthropic", Model: "claude-sonnet-4-5", Input: 1, Output: 1, CacheRead: 1, CacheWrite: 1, Source: usage.SourceAPI, ID: "1"}
+	if _, err := usage.Record(t.Context(), postgrestest.Pool(t, configFromEnv(t)), spent); err != nil {
 		t.Fatal(err)
 	}
 	given := map[string]string{"agent limits": "bot", "soul log": "bot", "agent explain": "bot list_agents", "schedule import": "- --agent-id bot"}
