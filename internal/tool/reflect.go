@@ -13,7 +13,7 @@ import (
 //	Limit int `json:"limit,omitempty" doc:"Most memories to return; 10 if left out" min:"1" max:"100"`
 //
 // json gives the name, and omitempty or omitzero makes the argument optional;
-// doc is the description; enum lists the accepted words, separated by commas;
+// doc is the description, or "-" where the name says all; enum lists the accepted words, separated by commas;
 // min and max bound a number; maxlen bounds a text, in code points.
 
 var timeType = reflect.TypeFor[time.Time]()
@@ -35,7 +35,7 @@ func structSchema(t reflect.Type) *Schema {
 		name, optional := jsonName(f)
 		property := typeSchema(f.Type, t.Name()+"."+f.Name)
 		applyTags(property, f)
-		if property.Description == "" {
+		if f.Tag.Get("doc") == "" {
 			panic(fmt.Sprintf("%s.%s: the doc tag is missing", t.Name(), f.Name))
 		}
 		s.Properties = append(s.Properties, Property{Name: name, Schema: property})
@@ -96,8 +96,12 @@ func typeSchema(t reflect.Type, where string) *Schema {
 	panic(fmt.Sprintf("%s: an argument cannot be a %s", where, t))
 }
 
+// unsaid is the doc stands for no description: what is listed is sent to a model with every
+// request, and should not say anything twice.
+const unsaid = "-"
+
 func applyTags(s *Schema, f reflect.StructField) {
-	if doc := f.Tag.Get("doc"); doc != "" {
+	if doc := f.Tag.Get("doc"); doc != unsaid {
 		s.Description = doc
 	}
 	if enum := f.Tag.Get("enum"); enum != "" {

@@ -27,7 +27,7 @@ type checkResponsesArgs struct {
 	AgentID   string `json:"agent_id" doc:"Whom you asked" maxlen:"64"`
 	MessageID string `json:"message_id,omitempty" doc:"One, in full" maxlen:"36"`
 	Limit     int    `json:"limit,omitempty" doc:"5 if left out" min:"1" max:"50"`
-	Cursor    string `json:"cursor,omitempty" doc:"next_cursor" maxlen:"100"`
+	Cursor    string `json:"cursor,omitempty" doc:"-" maxlen:"100"`
 }
 
 type response struct {

@@ -30,13 +30,13 @@ const maxMade = 50
 
 type createArgs struct {
 	Name         string   `json:"name" doc:"Id: a-z, 0-9, - and _" maxlen:"64"`
-	DisplayName  string   `json:"display_name" doc:"Name for people" maxlen:"200"`
+	DisplayName  string   `json:"display_name" doc:"-" maxlen:"200"`
 	Role         string   `json:"role,omitempty" doc:"specialist, if left out" enum:"main,specialist,worker,developer,qa,planner,team-leader,product-manager"`
 	ReportsTo    string   `json:"reports_to,omitempty" doc:"You, if left out" maxlen:"64"`
-	Soul         string   `json:"soul,omitempty" doc:"Persona" maxlen:"65536"`
+	Soul         string   `json:"soul,omitempty" doc:"-" maxlen:"65536"`
 	Model        string   `json:"model,omitempty" doc:"Yours, if left out" maxlen:"200"`
 	Trigger      string   `json:"trigger,omitempty" doc:"Chat name" maxlen:"200"`
-	Icon         string   `json:"icon,omitempty" doc:"Emoji" maxlen:"200"`
+	Icon         string   `json:"icon,omitempty" doc:"-" maxlen:"200"`
 	AllowedTools []string `json:"allowed_tools,omitempty" doc:"Part of your own; all, if left out"`
 }
 

@@ -19,8 +19,8 @@ var delegateSQL string
 
 // notifyArgs say where a result is told besides check_responses.
 type notifyArgs struct {
-	Channel string `json:"notify_channel,omitempty" doc:"For the result" maxlen:"32"`
-	ChatID  string `json:"notify_chat_id,omitempty" doc:"Chat" maxlen:"200"`
+	Channel string `json:"notify_channel,omitempty" doc:"-" maxlen:"32"`
+	ChatID  string `json:"notify_chat_id,omitempty" doc:"-" maxlen:"200"`
 }
 
 func (a notifyArgs) check() error {

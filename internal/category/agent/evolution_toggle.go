@@ -19,9 +19,9 @@ import (
 var evolutionToggleSQL string
 
 type toggleArgs struct {
-	AgentID string `json:"agent_id" doc:"Which agent" maxlen:"64"`
+	AgentID string `json:"agent_id" doc:"-" maxlen:"64"`
 	Field   string `json:"field" doc:"See evolution_status" maxlen:"64"`
-	Value   scalar `json:"value" doc:"New value"`
+	Value   scalar `json:"value" doc:"-"`
 }
 
 type toggleResult struct {

@@ -21,7 +21,7 @@ var identitySQL string
 
 type identityArgs struct {
 	Channel    string   `json:"channel" doc:"Such as telegram, email" maxlen:"32"`
-	ExternalID tool.ID  `json:"external_id" doc:"Account there" maxlen:"200"`
+	ExternalID tool.ID  `json:"external_id" doc:"-" maxlen:"200"`
 	Fields     []string `json:"fields,omitempty" doc:"Show these too" enum:"emails,handles"`
 }
 

@@ -21,7 +21,7 @@ const defaultPage = 100
 type listArgs struct {
 	IncludeArchived bool   `json:"include_archived,omitempty" doc:"Show archived agents too"`
 	Limit           int    `json:"limit,omitempty" doc:"100 if left out" min:"1" max:"500"`
-	Cursor          string `json:"cursor,omitempty" doc:"next_cursor" maxlen:"64"`
+	Cursor          string `json:"cursor,omitempty" doc:"-" maxlen:"64"`
 }
 
 type listed struct {

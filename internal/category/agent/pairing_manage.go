@@ -12,10 +12,10 @@ import (
 )
 
 type pairingArgs struct {
-	Action  string  `json:"action" doc:"What to do" enum:"generate,redeem,approve,revoke,list"`
+	Action  string  `json:"action" doc:"-" enum:"generate,redeem,approve,revoke,list"`
 	Subject tool.ID `json:"subject,omitempty" doc:"User or group id" maxlen:"200"`
 	Channel string  `json:"channel,omitempty" doc:"Such as telegram" maxlen:"32"`
-	Code    string  `json:"code,omitempty" doc:"To redeem" maxlen:"40"`
+	Code    string  `json:"code,omitempty" doc:"-" maxlen:"40"`
 	AgentID string  `json:"agent_id,omitempty" doc:"You, if left out" maxlen:"64"`
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 type removeArgs struct {
-	AgentID string `json:"agent_id" doc:"Which agent" maxlen:"64"`
+	AgentID string `json:"agent_id" doc:"-" maxlen:"64"`
 }
 
 type removeResult struct {

@@ -11,7 +11,7 @@ import (
 
 type sendToAgentArgs struct {
 	AgentID string `json:"agent_id" doc:"A report or superior of yours" maxlen:"64"`
-	Prompt  string `json:"prompt" doc:"Message" maxlen:"100000"`
+	Prompt  string `json:"prompt" doc:"-" maxlen:"100000"`
 	notifyArgs
 }
 

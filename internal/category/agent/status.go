@@ -23,7 +23,7 @@ const window = 24 * time.Hour
 const lastRows = 5
 
 type statusArgs struct {
-	AgentID     string `json:"agent_id" doc:"Which agent" maxlen:"64"`
+	AgentID     string `json:"agent_id" doc:"-" maxlen:"64"`
 	IncludeSoul bool   `json:"include_soul,omitempty" doc:"Show the persona"`
 }
 

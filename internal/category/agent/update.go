@@ -24,20 +24,20 @@ var updateSQL string
 // updateArgs has nothing that says what the agent may call or who approves it:
 // such a member would be refused as unknown.
 type updateArgs struct {
-	AgentID          string  `json:"agent_id" doc:"Which agent" maxlen:"64"`
-	DisplayName      *string `json:"display_name,omitempty" doc:"Name for people" maxlen:"200"`
+	AgentID          string  `json:"agent_id" doc:"-" maxlen:"64"`
+	DisplayName      *string `json:"display_name,omitempty" doc:"-" maxlen:"200"`
 	Role             *string `json:"role,omitempty" doc:"As in create_agent" maxlen:"64"`
-	Status           *string `json:"status,omitempty" doc:"New state" enum:"active,paused"`
+	Status           *string `json:"status,omitempty" doc:"-" enum:"active,paused"`
 	Trigger          *string `json:"trigger,omitempty" doc:"Chat name" maxlen:"200"`
-	Icon             *string `json:"icon,omitempty" doc:"Emoji" maxlen:"200"`
-	ReportsTo        *string `json:"reports_to,omitempty" doc:"Superior" maxlen:"64"`
-	Model            *string `json:"model,omitempty" doc:"Model" maxlen:"200"`
-	FallbackModel    *string `json:"fallback_model,omitempty" doc:"Second model" maxlen:"200"`
-	APIMode          *string `json:"api_mode,omitempty" doc:"Way to the model" enum:"cli,direct,auto"`
+	Icon             *string `json:"icon,omitempty" doc:"-" maxlen:"200"`
+	ReportsTo        *string `json:"reports_to,omitempty" doc:"-" maxlen:"64"`
+	Model            *string `json:"model,omitempty" doc:"-" maxlen:"200"`
+	FallbackModel    *string `json:"fallback_model,omitempty" doc:"-" maxlen:"200"`
+	APIMode          *string `json:"api_mode,omitempty" doc:"-" enum:"cli,direct,auto"`
 	BudgetCents      *int64  `json:"budget_cents,omitempty" doc:"A month; operators only" min:"0" max:"100000000"`
-	MaxConcurrent    *int    `json:"max_concurrent,omitempty" doc:"Runs at once" min:"1" max:"100"`
-	HeartbeatEnabled *bool   `json:"heartbeat_enabled,omitempty" doc:"Wake it"`
-	HeartbeatCron    *string `json:"heartbeat_cron,omitempty" doc:"When" maxlen:"200"`
+	MaxConcurrent    *int    `json:"max_concurrent,omitempty" doc:"-" min:"1" max:"100"`
+	HeartbeatEnabled *bool   `json:"heartbeat_enabled,omitempty" doc:"-"`
+	HeartbeatCron    *string `json:"heartbeat_cron,omitempty" doc:"-" maxlen:"200"`
 	IfVersion        *int64  `json:"if_version,omitempty" doc:"Refuse if another version holds"`
 }
 

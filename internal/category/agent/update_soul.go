@@ -16,11 +16,11 @@ import (
 const maxDiff = 16 << 10
 
 type soulArgs struct {
-	AgentID    string `json:"agent_id" doc:"Which agent" maxlen:"64"`
+	AgentID    string `json:"agent_id" doc:"-" maxlen:"64"`
 	Content    string `json:"content,omitempty" doc:"Whole new text" maxlen:"65536"`
 	RollbackTo int    `json:"rollback_to,omitempty" doc:"Or: version to bring back" min:"1"`
 	IfVersion  *int   `json:"if_version,omitempty" doc:"Refuse if another version holds"`
-	Reason     string `json:"reason,omitempty" doc:"Why" maxlen:"500"`
+	Reason     string `json:"reason,omitempty" doc:"-" maxlen:"500"`
 }
 
 // Validate asks for one of the two wishes.

@@ -23,15 +23,15 @@ import (
 var auditTrailSQL string
 
 type trailArgs struct {
-	AgentID   string     `json:"agent_id,omitempty" doc:"Of whom"`
+	AgentID   string     `json:"agent_id,omitempty" doc:"-"`
 	EventType string     `json:"event_type,omitempty" doc:"call, refusal, command, login, or a tool"`
-	Outcome   string     `json:"outcome,omitempty" doc:"How it ended" enum:"ok,replayed,fault,invalid,refused,success,failure"`
-	SkillID   string     `json:"skill_id,omitempty" doc:"About which"`
+	Outcome   string     `json:"outcome,omitempty" doc:"-" enum:"ok,replayed,fault,invalid,refused,success,failure"`
+	SkillID   string     `json:"skill_id,omitempty" doc:"-"`
 	Since     *time.Time `json:"since,omitempty" doc:"RFC 3339"`
 	Until     *time.Time `json:"until,omitempty" doc:"Excluded"`
 	Limit     int        `json:"limit,omitempty" doc:"100 if left out" min:"1" max:"1000"`
-	Offset    int        `json:"offset,omitempty" doc:"Rows to skip" min:"0" max:"1000000"`
-	Cursor    string     `json:"cursor,omitempty" doc:"next_cursor"`
+	Offset    int        `json:"offset,omitempty" doc:"-" min:"0" max:"1000000"`
+	Cursor    string     `json:"cursor,omitempty" doc:"-"`
 }
 
 var toolForm = regexp.MustCompile(`^[a-z][a-z0-9]*(_[a-z0-9]+)*$`)

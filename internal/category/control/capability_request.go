@@ -27,8 +27,8 @@ var (
 )
 
 type capabilityArgs struct {
-	Tool   string `json:"tool" doc:"Which tool"`
-	Reason string `json:"reason" doc:"What for" maxlen:"500"`
+	Tool   string `json:"tool" doc:"-"`
+	Reason string `json:"reason" doc:"-" maxlen:"500"`
 	TaskID string `json:"task_id,omitempty" doc:"The task it is for" maxlen:"100"`
 }
 

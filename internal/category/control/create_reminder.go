@@ -37,9 +37,9 @@ const (
 
 type createReminderArgs struct {
 	Time     string `json:"time" doc:"1h30m, 2d or ISO 8601" maxlen:"64"`
-	Message  string `json:"message,omitempty" doc:"To send" maxlen:"4000"`
+	Message  string `json:"message,omitempty" doc:"-" maxlen:"4000"`
 	Channel  string `json:"channel" doc:"telegram, line …" maxlen:"32"`
-	ChatID   string `json:"chat_id" doc:"Chat" maxlen:"200"`
+	ChatID   string `json:"chat_id" doc:"-" maxlen:"200"`
 	Mode     string `json:"mode,omitempty" doc:"direct if left out" enum:"direct,agent_callback"`
 	Prompt   string `json:"prompt,omitempty" doc:"agent_callback: you answer it there" maxlen:"4000"`
 	Timezone string `json:"timezone,omitempty" doc:"Of a time without offset" maxlen:"64"`

@@ -25,7 +25,7 @@ var (
 )
 
 type resolveArgs struct {
-	DecisionID string `json:"decision_id" doc:"Which choice"`
+	DecisionID string `json:"decision_id" doc:"-"`
 	ChosenKey  string `json:"chosen_key" doc:"Key of the option"`
 }
 

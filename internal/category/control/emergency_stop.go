@@ -29,7 +29,7 @@ var (
 type stopArgs struct {
 	Action  string `json:"action" doc:"Only an operator resumes" enum:"stop,resume,status"`
 	AgentID string `json:"agent_id,omitempty" doc:"You, or one that reports to you; left out: all" maxlen:"64"`
-	Reason  string `json:"reason,omitempty" doc:"Why" maxlen:"500"`
+	Reason  string `json:"reason,omitempty" doc:"-" maxlen:"500"`
 }
 
 type stopResult struct {

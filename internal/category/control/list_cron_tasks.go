@@ -18,10 +18,10 @@ import (
 var listCronTasksSQL string
 
 type listCronTasksArgs struct {
-	AgentID     string `json:"agent_id,omitempty" doc:"Whose" maxlen:"64"`
+	AgentID     string `json:"agent_id,omitempty" doc:"-" maxlen:"64"`
 	EnabledOnly bool   `json:"enabled_only,omitempty" doc:"Not the paused ones"`
 	Limit       int    `json:"limit,omitempty" doc:"50 if left out" min:"1" max:"200"`
-	Cursor      string `json:"cursor,omitempty" doc:"next_cursor" maxlen:"64"`
+	Cursor      string `json:"cursor,omitempty" doc:"-" maxlen:"64"`
 }
 
 type listedCron struct {

@@ -29,15 +29,15 @@ const maxSchedules = 100
 type scheduleTaskArgs struct {
 	Cron     string  `json:"cron" doc:"5 fields, or 6 with seconds first; 0 is Sunday; or @at TIME" maxlen:"200"`
 	Task     string  `json:"task" doc:"Prompt" maxlen:"20000"`
-	Name     string  `json:"name" doc:"Unique" maxlen:"100"`
+	Name     string  `json:"name" doc:"-" maxlen:"100"`
 	AgentID  string  `json:"agent_id,omitempty" doc:"You if left out" maxlen:"64"`
-	Channel  string  `json:"notify_channel,omitempty" doc:"For results" maxlen:"32"`
-	ChatID   string  `json:"notify_chat_id,omitempty" doc:"Chat" maxlen:"200"`
-	ThreadID string  `json:"notify_thread_id,omitempty" doc:"Topic" maxlen:"200"`
+	Channel  string  `json:"notify_channel,omitempty" doc:"-" maxlen:"32"`
+	ChatID   string  `json:"notify_chat_id,omitempty" doc:"-" maxlen:"200"`
+	ThreadID string  `json:"notify_thread_id,omitempty" doc:"-" maxlen:"200"`
 	Timezone *string `json:"cron_timezone,omitempty" doc:"UTC if left out" maxlen:"64"`
 	Misfire  string  `json:"misfire,omitempty" doc:"Missed slots; once if left out" enum:"skip,once,all"`
 	Overlap  string  `json:"overlap,omitempty" doc:"skip if left out" enum:"skip,queue"`
-	Jitter   int     `json:"jitter_seconds,omitempty" doc:"Spread" min:"0" max:"3600"`
+	Jitter   int     `json:"jitter_seconds,omitempty" doc:"-" min:"0" max:"3600"`
 }
 
 // Validate checks what needs no database.

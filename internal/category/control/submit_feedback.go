@@ -18,8 +18,8 @@ import (
 var feedbackSQL string
 
 type feedbackArgs struct {
-	SignalType string `json:"signal_type" doc:"What kind" enum:"positive,negative,correction"`
-	Detail     string `json:"detail" doc:"What was said" maxlen:"2000"`
+	SignalType string `json:"signal_type" doc:"-" enum:"positive,negative,correction"`
+	Detail     string `json:"detail" doc:"-" maxlen:"2000"`
 	AgentID    string `json:"agent_id,omitempty" doc:"About whom; you if left out"`
 }
 

@@ -25,7 +25,7 @@ import (
 var preflightSQL string
 
 type preflightArgs struct {
-	Tools     []string               `json:"tools" doc:"Which tools"`
+	Tools     []string               `json:"tools" doc:"-"`
 	Arguments map[string]tool.Object `json:"arguments,omitempty" doc:"By tool, where rules look at them"`
 }
 

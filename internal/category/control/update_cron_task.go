@@ -18,10 +18,10 @@ var updateCronTaskSQL string
 
 type updateCronTaskArgs struct {
 	cronKey
-	Cron     string  `json:"cron,omitempty" doc:"New" maxlen:"200"`
-	Task     *string `json:"task,omitempty" doc:"New" maxlen:"20000"`
-	NewName  *string `json:"new_name,omitempty" doc:"New" maxlen:"100"`
-	Timezone *string `json:"cron_timezone,omitempty" doc:"New" maxlen:"64"`
+	Cron     string  `json:"cron,omitempty" doc:"-" maxlen:"200"`
+	Task     *string `json:"task,omitempty" doc:"-" maxlen:"20000"`
+	NewName  *string `json:"new_name,omitempty" doc:"-" maxlen:"100"`
+	Timezone *string `json:"cron_timezone,omitempty" doc:"-" maxlen:"64"`
 }
 
 // Validate checks what needs no database.

@@ -12,7 +12,7 @@ import (
 
 type multiArgs struct {
 	Days     int    `json:"days,omitempty" doc:"7 if left out" min:"1" max:"730"`
-	AgentID  string `json:"agent_id,omitempty" doc:"Only this one" maxlen:"64"`
+	AgentID  string `json:"agent_id,omitempty" doc:"-" maxlen:"64"`
 	Timezone string `json:"timezone,omitempty" doc:"As Asia/Taipei"`
 }
 

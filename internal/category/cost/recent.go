@@ -20,8 +20,8 @@ var recentSQL string
 
 type recentArgs struct {
 	Limit   int    `json:"limit,omitempty" doc:"20 if left out" min:"1" max:"500"`
-	AgentID string `json:"agent_id,omitempty" doc:"Only this one" maxlen:"64"`
-	Cursor  string `json:"cursor,omitempty" doc:"next_cursor"`
+	AgentID string `json:"agent_id,omitempty" doc:"-" maxlen:"64"`
+	Cursor  string `json:"cursor,omitempty" doc:"-"`
 }
 
 type recentResult struct {

@@ -17,7 +17,7 @@ import (
 var reliabilitySQL string
 
 type reliabilityArgs struct {
-	AgentID    string `json:"agent_id" doc:"Which agent" maxlen:"128"`
+	AgentID    string `json:"agent_id" doc:"-" maxlen:"128"`
 	WindowDays int    `json:"window_days,omitempty" doc:"7 if left out" min:"1" max:"365"`
 }
 

@@ -12,12 +12,12 @@ import (
 )
 
 type summaryArgs struct {
-	AgentID string `json:"agent_id,omitempty" doc:"Only this one" maxlen:"64"`
+	AgentID string `json:"agent_id,omitempty" doc:"-" maxlen:"64"`
 	windowArgs
 	Timezone  string `json:"timezone,omitempty" doc:"As Asia/Taipei"`
 	GroupBy   string `json:"group_by,omitempty" doc:"Lines" enum:"agent,user,model,provider,tool,request_type,session,hour,day,week,month"`
-	UserID    string `json:"user_id,omitempty" doc:"Only this" maxlen:"256"`
-	SessionID string `json:"session_id,omitempty" doc:"Only this" maxlen:"256"`
+	UserID    string `json:"user_id,omitempty" doc:"-" maxlen:"256"`
+	SessionID string `json:"session_id,omitempty" doc:"-" maxlen:"256"`
 	Compare   bool   `json:"compare,omitempty" doc:"With the window before"`
 }
 

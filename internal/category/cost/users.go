@@ -9,7 +9,7 @@ import (
 
 type usersArgs struct {
 	windowArgs
-	AgentID string `json:"agent_id,omitempty" doc:"Only with this" maxlen:"64"`
+	AgentID string `json:"agent_id,omitempty" doc:"-" maxlen:"64"`
 }
 
 type usersResult struct {

@@ -21,7 +21,7 @@ var feedbackAddSQL string
 const keptFeedback = 2000
 
 type feedbackArgs struct {
-	Prompt   string `json:"prompt" doc:"What was asked" maxlen:"100000"`
+	Prompt   string `json:"prompt" doc:"-" maxlen:"100000"`
 	Response string `json:"response" doc:"What the local model answered" maxlen:"32000"`
 	Reward   int    `json:"reward" doc:"1 good, -1 bad, 0 neither" min:"-1" max:"1"`
 }

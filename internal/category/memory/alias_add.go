@@ -25,8 +25,8 @@ var (
 const maxAliases = 1000
 
 type aliasAddArgs struct {
-	Canonical string `json:"canonical" doc:"The main name" maxlen:"128"`
-	Alias     string `json:"alias" doc:"Another name" maxlen:"128"`
+	Canonical string `json:"canonical" doc:"-" maxlen:"128"`
+	Alias     string `json:"alias" doc:"-" maxlen:"128"`
 }
 
 func (a aliasAddArgs) Validate() error {

@@ -17,7 +17,7 @@ import (
 var getAtSQL string
 
 type getAtArgs struct {
-	Subject   string `json:"subject" doc:"Whom or what" maxlen:"256"`
+	Subject   string `json:"subject" doc:"-" maxlen:"256"`
 	Predicate string `json:"predicate" doc:"Such as lives_in" maxlen:"128"`
 	At        string `json:"at" doc:"Date or RFC 3339 time"`
 	sharedArgs

@@ -15,7 +15,7 @@ import (
 var getHistorySQL string
 
 type getHistoryArgs struct {
-	Subject   string `json:"subject" doc:"Whom or what" maxlen:"256"`
+	Subject   string `json:"subject" doc:"-" maxlen:"256"`
 	Predicate string `json:"predicate" doc:"Such as lives_in" maxlen:"128"`
 	Limit     int    `json:"limit,omitempty" doc:"Or 100" min:"1" max:"1000"`
 	sharedArgs

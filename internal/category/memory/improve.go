@@ -15,7 +15,7 @@ const (
 )
 
 type improveArgs struct {
-	Topic string `json:"topic" doc:"Words" maxlen:"10000"`
+	Topic string `json:"topic" doc:"-" maxlen:"10000"`
 	Limit int    `json:"limit,omitempty" doc:"Or 40" min:"1" max:"100"`
 }
 

@@ -29,7 +29,7 @@ const distrust = 0.1
 type invalidateByOriginArgs struct {
 	Origin string `json:"origin" doc:"Exactly as stored" maxlen:"64"`
 	Since  string `json:"since,omitempty" doc:"Date or time"`
-	DryRun bool   `json:"dry_run,omitempty" doc:"Only count"`
+	DryRun bool   `json:"dry_run,omitempty" doc:"-"`
 }
 
 func (a invalidateByOriginArgs) Validate() error {

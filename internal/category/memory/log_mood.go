@@ -13,7 +13,7 @@ const moodImportance = 3
 
 type logMoodArgs struct {
 	Mood string `json:"mood" doc:"Such as calm or 焦慮" maxlen:"40"`
-	Note string `json:"note,omitempty" doc:"Why" maxlen:"1000"`
+	Note string `json:"note,omitempty" doc:"-" maxlen:"1000"`
 }
 
 func (a logMoodArgs) Validate() error {

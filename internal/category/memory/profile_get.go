@@ -20,7 +20,7 @@ var profileGetSQL string
 const summaryTrait = "profile_summary"
 
 type profileGetArgs struct {
-	UserID string `json:"user_id" doc:"The user" maxlen:"128"`
+	UserID string `json:"user_id" doc:"-" maxlen:"128"`
 }
 
 type profileGetResult struct {

@@ -17,7 +17,7 @@ const (
 )
 
 type profileRecordArgs struct {
-	UserID      string   `json:"user_id" doc:"The user" maxlen:"128"`
+	UserID      string   `json:"user_id" doc:"-" maxlen:"128"`
 	Predicate   string   `json:"predicate" doc:"Such as prefers_language" maxlen:"64"`
 	Value       string   `json:"value" doc:"Of the trait" maxlen:"1000"`
 	OriginTrust *float64 `json:"origin_trust,omitempty" doc:"How sure; operators above 0.6" min:"0" max:"1"`

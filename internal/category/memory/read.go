@@ -18,7 +18,7 @@ import (
 var readSQL string
 
 type readArgs struct {
-	MemoryID string `json:"memory_id" doc:"Its id" maxlen:"128"`
+	MemoryID string `json:"memory_id" doc:"-" maxlen:"128"`
 	sharedArgs
 }
 

@@ -20,7 +20,7 @@ var shareSQL string
 // caller. The tools that search, read and tell facts have them; the others are
 // about the agent itself.
 type sharedArgs struct {
-	AgentID string `json:"agent_id,omitempty" doc:"Whose" maxlen:"64"`
+	AgentID string `json:"agent_id,omitempty" doc:"-" maxlen:"64"`
 }
 
 // view is what a call may see: one agent's memories, all of them or those

@@ -10,15 +10,15 @@ import (
 )
 
 type storeArgs struct {
-	Content     string   `json:"content" doc:"What to remember" maxlen:"1048576"`
-	Tags        []string `json:"tags,omitempty" doc:"Labels"`
+	Content     string   `json:"content" doc:"-" maxlen:"1048576"`
+	Tags        []string `json:"tags,omitempty" doc:"-"`
 	Layer       string   `json:"layer,omitempty" doc:"Default: judged" enum:"episodic,semantic,procedural"`
-	Importance  float64  `json:"importance,omitempty" doc:"Default: judged" min:"1" max:"10"`
+	Importance  float64  `json:"importance,omitempty" doc:"-" min:"1" max:"10"`
 	Subject     string   `json:"subject,omitempty" doc:"Of a fact; with predicate and object" maxlen:"256"`
 	Predicate   string   `json:"predicate,omitempty" doc:"Such as lives_in" maxlen:"128"`
 	Object      string   `json:"object,omitempty" doc:"Of a fact" maxlen:"2000"`
 	ValidFrom   string   `json:"valid_from,omitempty" doc:"Date or time; default now"`
-	ValidUntil  string   `json:"valid_until,omitempty" doc:"The same"`
+	ValidUntil  string   `json:"valid_until,omitempty" doc:"-"`
 	Supersedes  string   `json:"supersedes,omitempty" doc:"Id this corrects"`
 	DerivedFrom []string `json:"derived_from,omitempty" doc:"Ids it follows from"`
 	Origin      string   `json:"origin,omitempty" doc:"Such as web:example.com"`

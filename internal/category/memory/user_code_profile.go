@@ -10,7 +10,7 @@ import (
 )
 
 type userCodeProfileArgs struct {
-	UserID string `json:"user_id,omitempty" doc:"Only this user" maxlen:"128"`
+	UserID string `json:"user_id,omitempty" doc:"-" maxlen:"128"`
 }
 
 type userCodeProfileResult struct {

@@ -23,7 +23,7 @@ const defaultPage = 50
 
 type listArgs struct {
 	Limit  int    `json:"limit,omitempty" doc:"50 if left out" min:"1" max:"200"`
-	Cursor string `json:"cursor,omitempty" doc:"next_cursor" maxlen:"200"`
+	Cursor string `json:"cursor,omitempty" doc:"-" maxlen:"200"`
 }
 
 type listResult struct {

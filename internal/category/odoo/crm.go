@@ -25,7 +25,7 @@ var leadColumns = []column{{as: "name", field: "name"}, {as: "lead_type", field:
 	{as: "team", field: "team_id"}, {as: "company", field: "company_id"}, {as: "created_at", field: "create_date"}}
 
 type leadsArgs struct {
-	Stage string `json:"stage,omitempty" doc:"Name"`
+	Stage string `json:"stage,omitempty" doc:"-"`
 	paging
 }
 
@@ -107,12 +107,12 @@ func stageList(stages []row) string {
 }
 
 type createLeadArgs struct {
-	Name            string   `json:"name" doc:"Title"`
-	ContactName     string   `json:"contact_name,omitempty" doc:"Person"`
-	Email           string   `json:"email,omitempty" doc:"E-mail"`
-	Phone           string   `json:"phone,omitempty" doc:"Phone"`
-	ExpectedRevenue *float64 `json:"expected_revenue,omitempty" doc:"Amount"`
-	Preview         bool     `json:"preview,omitempty" doc:"Only show"`
+	Name            string   `json:"name" doc:"-"`
+	ContactName     string   `json:"contact_name,omitempty" doc:"-"`
+	Email           string   `json:"email,omitempty" doc:"-"`
+	Phone           string   `json:"phone,omitempty" doc:"-"`
+	ExpectedRevenue *float64 `json:"expected_revenue,omitempty" doc:"-"`
+	Preview         bool     `json:"preview,omitempty" doc:"-"`
 }
 
 type createLeadResult struct {
@@ -185,9 +185,9 @@ func (s *session) readBack(ctx context.Context, model string, id int64, columns 
 }
 
 type updateStageArgs struct {
-	LeadID    int64  `json:"lead_id" doc:"Lead"`
+	LeadID    int64  `json:"lead_id" doc:"-"`
 	StageName string `json:"stage_name" doc:"Name or id"`
-	Preview   bool   `json:"preview,omitempty" doc:"Only show"`
+	Preview   bool   `json:"preview,omitempty" doc:"-"`
 }
 
 type updateStageResult struct {

@@ -25,10 +25,10 @@ const (
 type executeArgs struct {
 	Model   string      `json:"model" doc:"sale.order"`
 	Method  string      `json:"method" doc:"write …"`
-	IDs     []int64     `json:"ids,omitempty" doc:"Records"`
-	Values  tool.Object `json:"values,omitempty" doc:"To write"`
+	IDs     []int64     `json:"ids,omitempty" doc:"-"`
+	Values  tool.Object `json:"values,omitempty" doc:"-"`
 	Args    tool.Object `json:"args,omitempty" doc:"By name"`
-	Preview bool        `json:"preview,omitempty" doc:"Only show"`
+	Preview bool        `json:"preview,omitempty" doc:"-"`
 }
 
 type executeResult struct {

@@ -66,7 +66,7 @@ func (s *session) invoiceStatus(ctx context.Context, status string) ([]any, erro
 }
 
 type paymentArgs struct {
-	InvoiceID int64 `json:"invoice_id" doc:"Invoice"`
+	InvoiceID int64 `json:"invoice_id" doc:"-"`
 }
 
 type paymentResult struct {

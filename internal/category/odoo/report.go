@@ -51,8 +51,8 @@ var reports = map[string]string{
 }
 
 type reportArgs struct {
-	ReportName string `json:"report_name" doc:"Report"`
-	RecordID   int64  `json:"record_id" doc:"Record"`
+	ReportName string `json:"report_name" doc:"-"`
+	RecordID   int64  `json:"record_id" doc:"-"`
 	IncludePDF bool   `json:"include_pdf,omitempty" doc:"In base64 too"`
 	Part       int    `json:"part,omitempty" doc:"Of the last" min:"1" max:"4"`
 }

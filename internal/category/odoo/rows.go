@@ -23,7 +23,7 @@ const (
 // paging is what every list takes.
 type paging struct {
 	Limit  int `json:"limit,omitempty" doc:"Or 20" min:"1" max:"200"`
-	Offset int `json:"offset,omitempty" doc:"Start" min:"0"`
+	Offset int `json:"offset,omitempty" doc:"-" min:"0"`
 }
 
 // page is what every list answers.

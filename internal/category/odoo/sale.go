@@ -24,7 +24,7 @@ var orderColumns = []column{{as: "name", field: "name"}, {as: "customer", field:
 	{as: "line_ids", field: "order_line"}, {as: "company", field: "company_id"}}
 
 type ordersArgs struct {
-	Status string `json:"status,omitempty" doc:"State"`
+	Status string `json:"status,omitempty" doc:"-"`
 	paging
 }
 
@@ -62,10 +62,10 @@ func (s *session) orderStatus(ctx context.Context, status string) ([]any, error)
 }
 
 type createQuotationArgs struct {
-	PartnerID int64    `json:"partner_id" doc:"Customer"`
+	PartnerID int64    `json:"partner_id" doc:"-"`
 	ProductID int64    `json:"product_id" doc:"Variant"`
 	Quantity  *float64 `json:"quantity,omitempty" doc:"Or 1"`
-	Preview   bool     `json:"preview,omitempty" doc:"Only show"`
+	Preview   bool     `json:"preview,omitempty" doc:"-"`
 }
 
 func (a createQuotationArgs) Validate() error {
@@ -103,8 +103,8 @@ func (o odoo) createQuotation(ctx context.Context, who caller.Caller, a createQu
 }
 
 type confirmArgs struct {
-	OrderID int64 `json:"order_id" doc:"Order"`
-	Preview bool  `json:"preview,omitempty" doc:"Only show"`
+	OrderID int64 `json:"order_id" doc:"-"`
+	Preview bool  `json:"preview,omitempty" doc:"-"`
 }
 
 type confirmResult struct {

@@ -9,8 +9,8 @@ import (
 )
 
 type schemaArgs struct {
-	Model  string `json:"model" doc:"res.partner"`
-	Offset int    `json:"offset,omitempty" doc:"Start" min:"0"`
+	Model  string `json:"model" doc:"-"`
+	Offset int    `json:"offset,omitempty" doc:"-" min:"0"`
 }
 
 type schemaResult struct {

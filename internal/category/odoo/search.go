@@ -31,9 +31,9 @@ func (l *nameList) UnmarshalJSON(b []byte) error {
 }
 
 type searchArgs struct {
-	Model  string    `json:"model" doc:"res.partner"`
+	Model  string    `json:"model" doc:"-"`
 	Domain tool.List `json:"domain,omitempty" doc:"As [[\"state\",\"=\",\"sale\"]]"`
-	Fields nameList  `json:"fields,omitempty" doc:"Names"`
+	Fields nameList  `json:"fields,omitempty" doc:"-"`
 	Order  string    `json:"order,omitempty" doc:"name desc"`
 	paging
 	Archived  bool  `json:"archived,omitempty" doc:"Include archived"`

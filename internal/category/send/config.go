@@ -44,7 +44,7 @@ func (v *value) UnmarshalJSON(b []byte) error { return (*jsontext.Value)(v).Unma
 
 // scope is which settings are meant.
 type scope struct {
-	Channel string `json:"channel" doc:"Channel" maxlen:"20"`
+	Channel string `json:"channel" doc:"-" maxlen:"20"`
 	ScopeID string `json:"scope_id" doc:"Chat or global" maxlen:"64"`
 }
 
@@ -65,7 +65,7 @@ func (a scope) Validate() error {
 
 type configArgs struct {
 	scope
-	Key   string `json:"key" doc:"Setting" maxlen:"40"`
+	Key   string `json:"key" doc:"-" maxlen:"40"`
 	Value value  `json:"value,omitempty" doc:"Empty: reset; omit: read"`
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 type statusArgs struct {
-	Channel string `json:"channel,omitempty" doc:"Channel" maxlen:"20"`
+	Channel string `json:"channel,omitempty" doc:"-" maxlen:"20"`
 }
 
 // Validate refuses a channel that no version has.

@@ -18,7 +18,7 @@ var bankFeedbackSQL string
 
 type bankFeedbackArgs struct {
 	SkillID string `json:"skill_id" doc:"Or a section_id" maxlen:"128"`
-	Success bool   `json:"success" doc:"It went well"`
+	Success bool   `json:"success" doc:"-"`
 	Note    string `json:"note,omitempty" doc:"What was good or bad" maxlen:"2000"`
 }
 

@@ -25,7 +25,7 @@ const (
 )
 
 type extractArgs struct {
-	SkillName string `json:"skill_name" doc:"Its name" maxlen:"64"`
+	SkillName string `json:"skill_name" doc:"-" maxlen:"64"`
 	AgentID   string `json:"agent_id,omitempty" doc:"Default: you" maxlen:"64"`
 }
 

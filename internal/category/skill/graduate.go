@@ -27,8 +27,8 @@ const (
 const notProven fault.Reason = "not_proven"
 
 type graduateArgs struct {
-	AgentID   string `json:"agent_id" doc:"Whose skill" maxlen:"64"`
-	SkillName string `json:"skill_name" doc:"Its name" maxlen:"64"`
+	AgentID   string `json:"agent_id" doc:"-" maxlen:"64"`
+	SkillName string `json:"skill_name" doc:"-" maxlen:"64"`
 	Update    bool   `json:"update,omitempty" doc:"Replace an older one"`
 	Unproven  bool   `json:"unproven,omitempty" doc:"Also without trials"`
 }

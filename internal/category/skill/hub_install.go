@@ -25,7 +25,7 @@ type installArgs struct {
 	Path      string `json:"path,omitempty" doc:"If several folders have the name" maxlen:"200"`
 	Ref       string `json:"ref,omitempty" doc:"Commit, tag or branch" maxlen:"200"`
 	Update    bool   `json:"update,omitempty" doc:"Replace an older version"`
-	DryRun    bool   `json:"dry_run,omitempty" doc:"Only check"`
+	DryRun    bool   `json:"dry_run,omitempty" doc:"-"`
 	Accept    string `json:"accept_risk,omitempty" doc:"Operators: content_sha256" maxlen:"64"`
 }
 

@@ -25,7 +25,7 @@ type listArgs struct {
 	SkillName string `json:"skill_name,omitempty" doc:"Read this one" maxlen:"64"`
 	File      string `json:"file,omitempty" doc:"Of that skill" maxlen:"200"`
 	Archived  bool   `json:"archived,omitempty" doc:"Those too"`
-	After     string `json:"after,omitempty" doc:"next_after" maxlen:"64"`
+	After     string `json:"after,omitempty" doc:"-" maxlen:"64"`
 	Limit     int    `json:"limit,omitempty" doc:"Default 100" min:"1" max:"500"`
 }
 

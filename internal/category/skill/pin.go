@@ -18,7 +18,7 @@ import (
 var pinSQL string
 
 type pinArgs struct {
-	SkillName string `json:"skill_name" doc:"Its name" maxlen:"64"`
+	SkillName string `json:"skill_name" doc:"-" maxlen:"64"`
 	Scope     string `json:"scope,omitempty" doc:"Default agent: yours" enum:"agent,global"`
 	Pinned    *bool  `json:"pinned,omitempty" doc:"Default true"`
 	Version   int    `json:"version,omitempty" doc:"Go to this version first" min:"1" max:"100000"`

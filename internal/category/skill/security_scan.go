@@ -11,8 +11,8 @@ import (
 )
 
 type scanArgs struct {
-	AgentID   string `json:"agent_id" doc:"Whose skill" maxlen:"64"`
-	SkillName string `json:"skill_name" doc:"Its name" maxlen:"64"`
+	AgentID   string `json:"agent_id" doc:"-" maxlen:"64"`
+	SkillName string `json:"skill_name" doc:"-" maxlen:"64"`
 	Text      string `json:"text,omitempty" doc:"A SKILL.md to look through instead" maxlen:"262144"`
 }
 

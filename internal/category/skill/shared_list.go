@@ -17,7 +17,7 @@ var sharedListSQL string
 
 type sharedListArgs struct {
 	Tag   string `json:"tag,omitempty" doc:"Part of a tag" maxlen:"64"`
-	After string `json:"after,omitempty" doc:"next_after" maxlen:"64"`
+	After string `json:"after,omitempty" doc:"-" maxlen:"64"`
 }
 
 type sharedListResult struct {

@@ -29,7 +29,7 @@ type extractArgs struct {
 	Format     string   `json:"format,omitempty" doc:"text if left out" enum:"text,html,markdown,json,table"`
 	Attributes []string `json:"attributes,omitempty" doc:"Such as href"`
 	Limit      int      `json:"limit,omitempty" doc:"50 if left out" min:"1" max:"500"`
-	Offset     int      `json:"offset,omitempty" doc:"next_offset" min:"0"`
+	Offset     int      `json:"offset,omitempty" doc:"-" min:"0"`
 	MaxLength  int      `json:"max_length,omitempty" doc:"Characters in all; 20000 if left out" min:"1" max:"200000"`
 }
 
