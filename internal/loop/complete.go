@@ -22,7 +22,8 @@ const (
 // took.
 func (r *run) complete(ctx context.Context, tools []chat.Tool, last bool) (chat.Completion, error) {
 	q := chat.Request{Model: r.request.Model, System: r.request.System, Messages: r.result.Messages, Tools: tools, NoCalls: last, MaxTokens: r.room()}
-	turn, err := r.ask(ctx, q)
+	spent := Spent{ID: fmt.Sprintf("%s/%d", r.result.ID, r.result.Rounds+1), At: r.Now(), Request: r.request, Provider: r.Model.Provider()}
+	turn, err := r.afford(ctx, q, &spent)
 	if err != nil {
 		return turn, err
 	}
@@ -38,8 +39,8 @@ func (r *run) complete(ctx context.Context, tools []chat.Tool, last bool) (chat.
 	// What was spent is kept also when the run is cancelled at this moment.
 	keep, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer cancel()
-	micros, priced, err := r.Meter.Record(keep, Spent{ID: fmt.Sprintf("%s/%d", r.result.ID, r.result.Rounds), At: r.Now(),
-		Request: r.request, Provider: r.Model.Provider(), Model: turn.Model, Usage: turn.Usage})
+	spent.At, spent.Model, spent.Usage = r.Now(), turn.Model, turn.Usage
+	micros, priced, err := r.Meter.Record(keep, spent)
 	if err != nil {
 		return turn, fmt.Errorf("record usage: %w", err)
 	}
@@ -52,6 +53,27 @@ func (r *run) complete(ctx context.Context, tools []chat.Tool, last bool) (chat.
 	}
 	r.Notify(Event{Kind: Completed, Round: r.result.Rounds, Usage: turn.Usage, Micros: micros})
 	return turn, nil
+}
+
+// afford asks when the budgets have room for the most that it can take, which
+// it holds back meanwhile.
+func (r *run) afford(ctx context.Context, q chat.Request, spent *Spent) (chat.Completion, error) {
+	spent.Model, spent.Usage = q.Model, estimate(q, chat.Completion{})
+	spent.Usage.Output = q.MaxTokens
+	hold, err := r.Meter.Hold(ctx, *spent)
+	if err != nil {
+		return chat.Completion{}, fmt.Errorf("hold money: %w", err)
+	}
+	spent.Hold = hold
+	turn, err := r.ask(ctx, q)
+	if err != nil {
+		free, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
+		defer cancel()
+		if lost := r.Meter.Release(free, hold); lost != nil { // it ends by itself
+			err = errors.Join(err, lost)
+		}
+	}
+	return turn, err
 }
 
 // ask repeats a question while its failure may pass, with growing pauses of at

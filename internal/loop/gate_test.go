@@ -178,6 +178,8 @@ type meter struct {
 	spent []loop.Spent
 	price int64 // micro-dollars a token; 0: unknown
 	err   error
+
+	released int // holds let go without a completion
 }
 
 func (m *meter) Record(_ context.Context, s loop.Spent) (int64, bool, error) {
@@ -185,6 +187,17 @@ func (m *meter) Record(_ context.Context, s loop.Spent) (int64, bool, error) {
 	defer m.mu.Unlock()
 	m.spent = append(m.spent, s)
 	return m.price * s.Usage.Total(), m.price > 0, m.err
+}
+
+func (m *meter) Hold(context.Context, loop.Spent) (string, error) { return "hold", nil }
+
+func (m *meter) Release(_ context.Context, hold string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if hold == "hold" {
+		m.released++
+	}
+	return nil
 }
 
 func (m *meter) Priced(context.Context, string, string) (bool, error) { return m.price > 0, nil }

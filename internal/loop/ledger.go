@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	_ "embed"
+	"time"
 
+	"pawgate/internal/budget"
 	"pawgate/internal/postgres"
 	"pawgate/internal/usage"
 )
@@ -26,8 +28,36 @@ func (l Ledger) Priced(ctx context.Context, provider, model string) (bool, error
 	return found.Priced, err
 }
 
+// held is how long money is held for a completion that nobody settles; longer
+// than one takes with all its attempts.
+const held = 30 * time.Minute
+
+// Hold keeps back what a completion costs at most.
+func (l Ledger) Hold(ctx context.Context, most Spent) (string, error) {
+	row := most.row()
+	h, err := budget.Reserve(ctx, l.DB, budget.Ask{Agent: row.Agent, User: row.User, Most: &row, For: held})
+	return h.ID, err
+}
+
+// Release lets go of it.
+func (l Ledger) Release(ctx context.Context, hold string) error {
+	return budget.Release(ctx, l.DB, budget.Hold{ID: hold})
+}
+
 // Record keeps a completion once, however often it is told of it.
 func (l Ledger) Record(ctx context.Context, s Spent) (micros int64, priced bool, err error) {
+	if _, err := budget.Settle(ctx, l.DB, budget.Hold{ID: s.Hold}, s.row()); err != nil {
+		return 0, false, err
+	}
+	cost, err := postgres.First[struct{ Micros *int64 }](ctx, l.DB, costSQL, usage.SourceLoop, s.ID)
+	if err != nil || cost.Micros == nil {
+		return 0, false, err
+	}
+	return *cost.Micros, true, nil
+}
+
+// row is a completion as the usage table has it.
+func (s Spent) row() usage.Row {
 	q := s.Request
 	row := usage.Row{At: s.At, Agent: q.Agent, User: q.User, Session: q.Session, Task: q.Task,
 		RequestType: cmp.Or(usage.RequestType(q.Type), usage.Chat), Provider: s.Provider, Model: s.Model,
@@ -36,12 +66,5 @@ func (l Ledger) Record(ctx context.Context, s Spent) (micros int64, priced bool,
 	if s.Model != q.Model {
 		row.AskedModel = q.Model
 	}
-	if _, err := usage.Record(ctx, l.DB, row); err != nil {
-		return 0, false, err
-	}
-	cost, err := postgres.First[struct{ Micros *int64 }](ctx, l.DB, costSQL, usage.SourceLoop, s.ID)
-	if err != nil || cost.Micros == nil {
-		return 0, false, err
-	}
-	return *cost.Micros, true, nil
+	return row
 }

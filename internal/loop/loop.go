@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"pawgate/internal/client/chat"
+	"pawgate/internal/fault"
 )
 
 // Gate is where the tools are called: router.LoopDoor.
@@ -38,8 +39,14 @@ type Gate interface {
 type Meter interface {
 	// Priced tells whether a model's completions have a price.
 	Priced(ctx context.Context, provider, model string) (bool, error)
-	// Record keeps one completion's usage. priced says that micros is what it
-	// cost, in micro-dollars.
+	// Hold keeps money back for a completion that takes at most so much, in
+	// every budget that covers it. It fails with fault.BudgetExceeded where one
+	// has no room.
+	Hold(ctx context.Context, most Spent) (hold string, err error)
+	// Release lets go what was held for a completion that was not to be had.
+	Release(ctx context.Context, hold string) error
+	// Record keeps one completion's usage and lets go what was held for it.
+	// priced says that micros is what it cost, in micro-dollars.
 	Record(ctx context.Context, s Spent) (micros int64, priced bool, err error)
 }
 
@@ -51,6 +58,7 @@ type Spent struct {
 	Provider string
 	Model    string // the one that served
 	Usage    chat.Usage
+	Hold     string // what was held for it; "": nothing
 }
 
 // Options are what runs are made of. Gate, Model and Meter are required.
@@ -143,7 +151,8 @@ var errTime = errors.New("the time of this run is up")
 
 // Run runs a request to its end. A limit that is reached is no error: it is the
 // End of the result. An error is a provider that kept failing, an agent that
-// may not act, usage that could not be recorded, or the end of ctx.
+// may not act, usage that could not be recorded, the end of ctx, or a budget of
+// the agent or the user that is spent (fault.BudgetExceeded, with the end Money).
 func (l *Loop) Run(ctx context.Context, q Request) (Result, error) {
 	r := &run{Loop: l, request: &q, limits: q.Limits.orDefaults(), result: &Result{ID: strings.ToLower(rand.Text()[:20])}}
 	r.result.Messages = append(r.result.Messages, q.History...)
@@ -170,11 +179,18 @@ func (l *Loop) Run(ctx context.Context, q Request) (Result, error) {
 		end, err = Cancelled, context.Cause(ctx)
 	case errors.Is(context.Cause(inside), errTime):
 		end, err = Time, nil
+	case overBudget(err):
+		end = Money
 	default:
 		end = Failed
 	}
 	r.result.End = end
 	return *r.result, err
+}
+
+func overBudget(err error) bool {
+	f, ok := fault.Of(err)
+	return ok && f.Reason == fault.BudgetExceeded
 }
 
 // rounds is the loop itself.
