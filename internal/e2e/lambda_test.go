@@ -188,7 +188,7 @@ func TestEvents(t *testing.T) {
 		"router/unauthenticated": `"statusCode":401`, "router/get": `"statusCode":405`,
 		"memory/memory_search": `備份`, "web/web_fetch_metadata": `"reason":"blocked_address"`, "web/web_extract_loopback": `"reason":"blocked_address"`,
 		"web/web_search": `"reason":"not_configured"`, "odoo/odoo_connect": `"reason":"not_configured"`, "odoo/odoo_status": `"reason":"not_configured"`, "admin/migrate": `"result"`, "admin/agent_list": `"default"`,
-		"tick/scheduled": `"fired":0`, "agent-worker/batch": `{"batchItemFailures":[{"itemIdentifier":"2e1424d4-f796-459a-8184-9c92662be6da"}]}`,
+		"tick/scheduled": `"fired":0`, "agent-worker/clock": `{"batchItemFailures":[]}`, "send/send_message_not_configured": `"reason":"not_configured"`, "agent-worker/batch": `{"batchItemFailures":[{"itemIdentifier":"2e1424d4-f796-459a-8184-9c92662be6da"}]}`,
 	}
 	for _, name := range functionNames(t) {
 		files, _ := filepath.Glob(filepath.Join(repoRoot(t), "events", name, "*.json"))

@@ -37,6 +37,10 @@ func (r *Router) sendCard(ctx context.Context, approval string) {
 	}
 }
 
+// SendCards sends the cards that are due: those of grants, and those that could
+// not be sent with the answer. A clock calls it once a minute or more often.
+func (r *Router) SendCards(ctx context.Context) { r.sendCard(ctx, "") }
+
 // toolSender sends cards with the tool that sends messages, wherever its
 // category runs. The destination is an operator's choice, and what may be sent
 // to, the category checks as for any message.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambda"
 
 	"pawgate/internal/client/chat"
@@ -44,7 +45,8 @@ func New(r *router.Router, model chat.Config, tiers Models, name string) Worker 
 	}
 }
 
-// Lambda is the whole main of the function agent-worker, which SQS feeds.
+// Lambda is the whole main of the function agent-worker, which SQS feeds. Once
+// a minute a clock has it send the approval cards that are due.
 func Lambda() {
 	level := new(slog.LevelVar)
 	log := slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
@@ -56,7 +58,13 @@ func Lambda() {
 		level.Set(s.LogLevel)
 		var r *router.Router
 		if r, err = router.Open(ctx, s.Settings, router.Version, log); err == nil {
-			lambda.Start(New(r, s.Chat, s.Models, "agent-worker "+time.Now().UTC().Format(time.RFC3339)).Batch)
+			w := New(r, s.Chat, s.Models, "agent-worker "+time.Now().UTC().Format(time.RFC3339))
+			lambda.Start(func(ctx context.Context, batch events.SQSEvent) (events.SQSEventResponse, error) {
+				if len(batch.Records) == 0 { // the clock of EventBridge, not SQS
+					r.SendCards(ctx)
+				}
+				return w.Batch(ctx, batch)
+			})
 			return
 		}
 	}

@@ -35,7 +35,7 @@ func runCommands() []command {
 				"goes to stderr, the answer to stdout. PROMPT - is read from standard input.\n\n" +
 				"  --agent NAME         in whose name (default)\n" +
 				"  --model NAME         instead of the agent's own, or PAWGATE_CHAT_MODEL\n" +
-				"  --system TEXT        what the model is told first\n" +
+				"  --system TEXT        what the model is told first; else the agent's soul\n" +
 				"  --tools PATTERNS     only these of the agent's tools, such as memory_*,web_search\n" +
 				"  --session NAME       in usage rows; runs of one name belong together\n" +
 				"  --max-rounds N       completions (20)\n" +
@@ -138,7 +138,7 @@ func runRun(ctx context.Context, a *app, args []string) error {
 		return err
 	}
 	defer local.Close()
-	agent, err := postgres.One[struct{ Model string }](ctx, local.DB, runAgentSQL, pgx.StrictNamedArgs{"agent_id": f.agent})
+	agent, err := postgres.One[struct{ Model, Soul string }](ctx, local.DB, runAgentSQL, pgx.StrictNamedArgs{"agent_id": f.agent})
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return fmt.Errorf("read agent: %w", err)
 	}
@@ -146,7 +146,7 @@ func runRun(ctx context.Context, a *app, args []string) error {
 		return err
 	}
 	q := loop.Request{Agent: f.agent, Session: f.session, Model: cmp.Or(f.model, agent.Model, s.Chat.Model),
-		System: cmp.Or(f.system, fmt.Sprintf("You are agent %s. %s", f.agent, router.Instructions)), Prompt: f.prompt, Limits: limits}
+		System: cmp.Or(f.system, agent.Soul, fmt.Sprintf("You are agent %s. %s", f.agent, router.Instructions)), Prompt: f.prompt, Limits: limits}
 	if q.Model == "" {
 		return usagef("which model? --model, PAWGATE_CHAT_MODEL or the agent's own say it")
 	}

@@ -35,6 +35,7 @@ func (l *Local) tick(ctx context.Context, log *slog.Logger) {
 		if _, err := (tick.Ticker{DB: l.DB}).Tick(ctx); err != nil && ctx.Err() == nil {
 			log.Warn("look for what is due", "error", err)
 		}
+		l.Router.SendCards(ctx)
 		select {
 		case <-ctx.Done():
 			return
