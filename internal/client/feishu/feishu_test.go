@@ -2,7 +2,6 @@ package feishu_test
 
 import (
 	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -83,14 +82,7 @@ func open(t *testing.T, secret string) (*channeltest.Server, channel.Platform) {
 
 func failure(t *testing.T, err error) *channel.Error {
 	t.Helper()
-	var e *channel.Error
-	if !errors.As(err, &e) {
-		t.Fatalf("want a channel.Error, got %v", err)
-	}
-	if strings.Contains(err.Error(), secret) || strings.Contains(err.Error(), token) {
-		t.Errorf("the error holds a secret: %v", err)
-	}
-	return e
+	return channeltest.Failure(t, err, secret, token)
 }
 
 func part(bot channel.Platform, md string) channel.Part {

@@ -2,7 +2,6 @@ package googlechat_test
 
 import (
 	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -55,14 +54,7 @@ func open(t *testing.T, secret string) (*channeltest.Server, channel.Platform) {
 
 func failure(t *testing.T, err error) *channel.Error {
 	t.Helper()
-	var e *channel.Error
-	if !errors.As(err, &e) {
-		t.Fatalf("want a channel.Error, got %v", err)
-	}
-	if strings.Contains(err.Error(), "TOKEN") || strings.Contains(err.Error(), "AIza") {
-		t.Errorf("the error holds a secret: %v", err)
-	}
-	return e
+	return channeltest.Failure(t, err, "TOKEN", "AIza")
 }
 
 func TestMSG26LongText(t *testing.T) {

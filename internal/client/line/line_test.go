@@ -3,7 +3,6 @@ package line_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -81,11 +80,7 @@ func open(t *testing.T, secret string) (*channeltest.Server, line.Bot) {
 
 func failure(t *testing.T, err error) *channel.Error {
 	t.Helper()
-	var e *channel.Error
-	if !errors.As(err, &e) || strings.Contains(err.Error(), token) {
-		t.Fatalf("want a channel.Error without the token, got %v", err)
-	}
-	return e
+	return channeltest.Failure(t, err, token)
 }
 
 func TestPush(t *testing.T) {

@@ -2,7 +2,6 @@ package slack_test
 
 import (
 	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -59,11 +58,7 @@ func open(t *testing.T) (*channeltest.Server, channel.Platform) {
 
 func failure(t *testing.T, err error) *channel.Error {
 	t.Helper()
-	var e *channel.Error
-	if !errors.As(err, &e) || strings.Contains(err.Error(), token) {
-		t.Fatalf("want a channel.Error without the token, got %v", err)
-	}
-	return e
+	return channeltest.Failure(t, err, token)
 }
 
 func render(p channel.Platform, text string) []channel.Part {

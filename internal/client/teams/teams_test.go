@@ -2,7 +2,6 @@ package teams_test
 
 import (
 	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -58,14 +57,7 @@ func open(t *testing.T, secret string) (*channeltest.Server, channel.Platform) {
 
 func failure(t *testing.T, err error) *channel.Error {
 	t.Helper()
-	var e *channel.Error
-	if !errors.As(err, &e) {
-		t.Fatalf("want a channel.Error, got %v", err)
-	}
-	if strings.Contains(err.Error(), "SIGNATURE") || strings.Contains(err.Error(), "0a1b2c") {
-		t.Errorf("the error holds the address: %v", err)
-	}
-	return e
+	return channeltest.Failure(t, err, "SIGNATURE", "0a1b2c")
 }
 
 func split(hook channel.Platform, md string) []channel.Part {

@@ -2,7 +2,6 @@ package wecom_test
 
 import (
 	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -50,14 +49,7 @@ func open(t *testing.T, secret string) (*channeltest.Server, channel.Platform) {
 
 func failure(t *testing.T, err error) *channel.Error {
 	t.Helper()
-	var e *channel.Error
-	if !errors.As(err, &e) {
-		t.Fatalf("want a channel.Error, got %v", err)
-	}
-	if strings.Contains(err.Error(), key) || strings.Contains(err.Error(), "192.0.2.7") {
-		t.Errorf("the error tells too much: %v", err)
-	}
-	return e
+	return channeltest.Failure(t, err, key, "192.0.2.7")
 }
 
 func TestMSG09LongMarkdown(t *testing.T) {

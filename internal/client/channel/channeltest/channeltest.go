@@ -5,11 +5,15 @@ package channeltest
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
+
+	"pawgate/internal/client/channel"
 )
 
 // Mishap is what happens to a request.
@@ -131,4 +135,19 @@ func In(mishaps ...Mishap) func(Request) Mishap {
 		mishaps = mishaps[1:]
 		return m
 	}
+}
+
+// Failure is the channel.Error that a send came to. It must not tell a secret.
+func Failure(t testing.TB, err error, secrets ...string) *channel.Error {
+	t.Helper()
+	var e *channel.Error
+	if !errors.As(err, &e) {
+		t.Fatalf("want a channel.Error, got %v", err)
+	}
+	for _, s := range secrets {
+		if strings.Contains(err.Error(), s) {
+			t.Fatalf("the error tells a secret: %v", err)
+		}
+	}
+	return e
 }
