@@ -5,7 +5,9 @@ alter table idempotency add column request_id text not null default '';
 alter table approvals add column used_by text not null default ''; -- the request that used it
 create index approvals_used_by on approvals (used_by) where state = 'used' and finished_at is null;
 
--- As before; and the same request again finds what it reserved.
+-- As before; and the same request again finds what it reserved, and requests
+-- for different calls of one agent are counted one after the other, so that many
+-- at once do not pass the limit together.
 -- +goose StatementBegin
 create or replace function gate_reserve(call jsonb, rows jsonb) returns jsonb language plpgsql as $$
 declare
@@ -53,6 +55,7 @@ begin
               and p.definition = tool_hash and p.arguments_hash = args_hash and p.expires_at > clock_timestamp() and p.state not in ('cancelled', 'revoked')
             order by p.created_at desc limit 1 for update; -- whoever decides, stops or revokes at this moment comes first or later
             if not found or approval.state = 'used' and approval.finished_at is not null then
+                perform pg_advisory_xact_lock(hashtextextended(agent, 3)); -- of many at once only so many find room
                 if (select count(*) from approvals p where p.agent_id = agent and p.state = 'pending' and p.expires_at > clock_timestamp()) >= 20 then
                     return '{"verdict": "crowded"}';
                 end if;
