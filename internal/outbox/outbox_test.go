@@ -245,7 +245,7 @@ func TestRepetition(t *testing.T) {
 	})
 }
 
-func TestMarkupFallsBack(t *testing.T) {
+func TestMarkupFallsBackMSG04(t *testing.T) {
 	c := newChat(t)
 	b := setup(t, "telegram", c.URL)
 	// MSG-04: exactly one more request, in plain text.

@@ -109,7 +109,7 @@ func (b *bench) last() channeltest.Request {
 	return all[len(all)-1]
 }
 
-func TestMessage(t *testing.T) {
+func TestMessageMSG18MSG19MSG21(t *testing.T) {
 	b := setup(t)
 	sent := tooltest.OK[outbox.Sent](t, b.cat, b.who(), "send_message", map[string]any{"channel": "telegram", "chat_id": 42, "text": "**hi**", "idempotency_key": "k"})
 	if sent.State != "accepted" || len(sent.MessageIDs) != 1 || sent.MessageIDs[0] != "77" || sent.ChatID != "42" { // L98: the platform's id is in the answer
@@ -135,7 +135,7 @@ func TestMessage(t *testing.T) {
 	}
 }
 
-func TestPhoto(t *testing.T) {
+func TestPhotoMSG02MSG15(t *testing.T) {
 	b := setup(t)
 	tooltest.OK[outbox.Sent](t, b.cat, b.who(), "send_photo", map[string]any{"channel": "telegram", "chat_id": "42", "url_or_path": b.web.URL + "/small.png"})
 	if !strings.HasSuffix(b.last().Path, "/sendPhoto") || !bytes.Contains(b.last().Body, picture(4, 3)) {
@@ -163,7 +163,7 @@ func TestPhoto(t *testing.T) {
 	}
 }
 
-func TestSticker(t *testing.T) {
+func TestStickerMSG22(t *testing.T) {
 	b := setup(t)
 	tooltest.OK[outbox.Sent](t, b.cat, b.who(), "send_sticker", `{"channel":"telegram","chat_id":"42","sticker_id":"CAACAgIAAxkBAAE"}`)
 	if !strings.HasSuffix(b.last().Path, "/sendSticker") {

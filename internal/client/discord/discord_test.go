@@ -78,7 +78,7 @@ func failure(t *testing.T, err error) *channel.Error {
 	return channeltest.Failure(t, err, token)
 }
 
-func TestSend(t *testing.T) {
+func TestSendMSG20Mentions(t *testing.T) {
 	s, bot := open(t, api())
 	traits := bot.Traits()
 	parts := channel.Split(channel.Parse("@everyone **hi** a_b `x`"), traits.Format, traits.Text, traits.Text)
@@ -133,7 +133,7 @@ func TestLongText(t *testing.T) {
 	})
 }
 
-func TestRefusals(t *testing.T) {
+func TestRefusalsMSG24(t *testing.T) {
 	s, bot := open(t, api())
 	s.Limit = func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Retry-After", "737300") // milliseconds, as without a version

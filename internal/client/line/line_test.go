@@ -106,7 +106,7 @@ func TestPush(t *testing.T) {
 	}
 }
 
-func TestLongText(t *testing.T) {
+func TestLongTextMSG08(t *testing.T) {
 	// MSG-08: seven parts; no request has more than five messages or 5000 units.
 	s, bot := open(t, token)
 	limit := bot.Traits().Text

@@ -72,7 +72,7 @@ func failure(t *testing.T, err error) *channel.Error {
 	return channeltest.Failure(t, err, token)
 }
 
-func TestSend(t *testing.T) {
+func TestSendMSG04Escapes(t *testing.T) {
 	s, bot := open(t)
 	part := channel.Split(channel.Parse("a_b (v1.2)! - #1 <x> **y**"), bot.Traits().Format, bot.Traits().Text, bot.Traits().Text)[0]
 	receipt, err := bot.Send(t.Context(), "-100123/7", part, "")

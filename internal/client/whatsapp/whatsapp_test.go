@@ -94,7 +94,7 @@ func TestSend(t *testing.T) {
 	}
 }
 
-func TestRefusals(t *testing.T) {
+func TestRefusalsMSG14(t *testing.T) {
 	_, phone := open(t, token)
 	for code, want := range map[string]struct {
 		fate channel.Fate
