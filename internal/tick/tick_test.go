@@ -99,7 +99,9 @@ func TestTick(t *testing.T) {
 	}{
 		{"not due", "* * * * *", "", minute(1), []time.Time{noon}, []string{}, 0},
 		{"due", "0 12 * * *", "", noon, []time.Time{noon}, []string{"12:00 queued"}, 1},
-		{"CRON-10 the same tick again", "0 12 * * *", "", noon, []time.Time{noon, noon, noon}, []string{"12:00 queued"}, 1},
+		{"CRON-10 K-91 the same tick again", "0 12 * * *", "", noon, []time.Time{noon, noon, noon}, []string{"12:00 queued"}, 1},
+		{"K-92 a restart in the afternoon, for nine in the evening there", "0 21 * * *", "timezone = 'America/Sao_Paulo'", minute(12 * 60),
+			[]time.Time{minute(8*60 + 12), minute(8*60 + 13)}, []string{}, 0},
 		{"a late tick", "0 12 * * *", "misfire = 'skip'", noon, []time.Time{minute(2)}, []string{"12:00 queued"}, 1},
 		{"the clock goes back", "* * * * *", "overlap = 'queue'", noon, []time.Time{minute(1), noon, minute(1), minute(2)}, []string{"12:01 queued +1", "12:02 queued"}, 2},
 		{"CRON-09 a day down, run once", "* * * * *", "", minute(-1440), []time.Time{noon}, []string{"12:00 queued +1440"}, 1},

@@ -69,9 +69,11 @@ func TestScheduleTask(t *testing.T) {
 	}
 	// At noon, a slot of nine o'clock is tomorrow's: what is over is not made up for.
 	utc := tooltest.OK[cronShown](t, cat, tooltest.Who("lead"), "schedule_task", `{"cron":"0 9 * * *","task":"report","name":"daily"}`)
-	if utc.NextRuns[0] != "2026-12-02T09:00:00Z" || !strings.Contains(utc.Note, "UTC") {
-		t.Errorf("without a zone %+v", utc)
-	}
+	t.Run("K-94 without a zone it says UTC", func(t *testing.T) {
+		if utc.NextRuns[0] != "2026-12-02T09:00:00Z" || utc.Timezone != "UTC" || !strings.Contains(utc.Note, "UTC") {
+			t.Errorf("made %+v", utc)
+		}
+	})
 	tooltest.Fault(t, cat, tooltest.Who("lead"), "schedule_task", `{"cron":"0 9 * * *","task":"report","name":"daily"}`, fault.Conflict)
 }
 
