@@ -227,6 +227,18 @@ func TestRepetition(t *testing.T) {
 			t.Errorf("later it is another message: %+v %v", again, err)
 		}
 	})
+	t.Run("a repetition does not renew the time", func(t *testing.T) {
+		took := len(c.took())
+		for range 4 { // each within SameFor of the last, and every second one is a message of its own
+			if _, err := b.text("heartbeat", ""); err != nil {
+				t.Fatal(err)
+			}
+			b.now = b.now.Add(outbox.SameFor*2/3 + time.Second)
+		}
+		if sent := len(c.took()) - took; sent != 2 {
+			t.Errorf("sent %d times, want 2", sent)
+		}
+	})
 	t.Run("a call that died", func(t *testing.T) {
 		if _, err := b.text("dying", "dead"); err != nil {
 			t.Fatal(err)
