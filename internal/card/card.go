@@ -10,7 +10,9 @@ package card
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	_ "embed"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"strings"
@@ -51,7 +53,7 @@ type Message struct {
 	Channel     string // such as telegram
 	Destination string // a chat, channel or user of it
 	Text        string // markdown
-	// Key is the same for every attempt to send this card.
+	// Key is the same for every attempt to send this text of the card.
 	Key string
 }
 
@@ -115,7 +117,8 @@ func (c Cards) send(ctx context.Context, d Card) error {
 	if !another {
 		through, channel = d.AgentID, through
 	}
-	err = c.Sender.Send(ctx, Message{Agent: through, Channel: channel, Destination: destination, Text: d.Text(link), Key: "approval:" + d.ID})
+	text := d.Text(link)
+	err = c.Sender.Send(ctx, Message{Agent: through, Channel: channel, Destination: destination, Text: text, Key: key(d.ID, text)})
 	if f, ok := fault.Of(err); err != nil && (!ok || f.Reason != fault.OutcomeUnknown) {
 		return err
 	}
@@ -123,6 +126,14 @@ func (c Cards) send(ctx context.Context, d Card) error {
 		return fmt.Errorf("note card: %w", err)
 	}
 	return nil
+}
+
+// key makes a repetition recognisable. It holds the text too, because that may
+// change between two attempts (what the agent has spent), and a channel refuses
+// another message under a key that it has seen.
+func key(id, text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "approval:" + id + ":" + hex.EncodeToString(sum[:8])
 }
 
 // Read gives the request that a link is about; pgx.ErrNoRows when it is gone.

@@ -117,7 +117,7 @@ func TestSend(t *testing.T) {
 		t.Fatalf("%d cards", len(box.sent))
 	}
 	m := box.sent[0]
-	if m.Agent != "coder" || m.Channel != "telegram" || m.Destination != "-100:7" || m.Key != "approval:a1" || !strings.Contains(m.Text, "https://gate.example/approvals/ey") {
+	if m.Agent != "coder" || m.Channel != "telegram" || m.Destination != "-100:7" || !strings.HasPrefix(m.Key, "approval:a1:") || !strings.Contains(m.Text, "https://gate.example/approvals/ey") {
 		t.Errorf("sent %+v", m)
 	}
 	exec(t, db, `update approval_cards set claimed_until = '-infinity'`)
@@ -173,6 +173,27 @@ func TestSendFails(t *testing.T) {
 	var attempts int
 	if err := db.QueryRow(t.Context(), `select attempts from approval_cards where approval_id = 'a4'`).Scan(&attempts); err != nil || attempts != 5 {
 		t.Errorf("%d attempts, %v", attempts, err)
+	}
+}
+
+// TestSendChanged: a card whose text is another at the next attempt, because the
+// agent has spent money meanwhile, is no longer the same message to a channel
+// that holds a key to its text, and the same text keeps its key.
+func TestSendChanged(t *testing.T) {
+	db, cards, box := setup(t)
+	ask(t, db, "a1", "coder")
+	again := func() card.Message {
+		exec(t, db, `update approval_cards set claimed_until = '-infinity', sent_at = null`)
+		if _, err := cards.Send(t.Context(), "a1"); err != nil {
+			t.Fatal(err)
+		}
+		return box.sent[len(box.sent)-1]
+	}
+	first, same := again(), again()
+	exec(t, db, `update agents set budget_cents = 700 where id = 'coder'`)
+	other := again()
+	if first != same || other.Text == first.Text || other.Key == first.Key {
+		t.Errorf("keys %s, %s and, of another text, %s", first.Key, same.Key, other.Key)
 	}
 }
 

@@ -249,7 +249,7 @@ func TestCardByTool(t *testing.T) {
 	g.exec(`update agents set approval_card = 'bob/telegram:-42' where id = 'alice'`)
 	id := g.post(write("a", "")).wantFault(t, "approval_required")["approval_id"].(string)
 	g.post(write("a", "")).wantFault(t, "approval_required")
-	if len(sent) != 1 || through[0] != "bob" || sent[0].Channel != "telegram" || sent[0].Chat != "-42" || sent[0].Key != "approval:"+id || !strings.Contains(sent[0].Text, card.Path) {
+	if len(sent) != 1 || through[0] != "bob" || sent[0].Channel != "telegram" || sent[0].Chat != "-42" || !strings.HasPrefix(sent[0].Key, "approval:"+id+":") || !strings.Contains(sent[0].Text, card.Path) {
 		t.Errorf("sent %+v through %v", sent, through)
 	}
 	broken.Store(true)
