@@ -7,7 +7,7 @@ with plan as (
     update schedules s set next_slot = p.next
     from plan p
     where s.id = p.id and s.next_slot = p.seen and s.enabled
-    returning s.id, s.agent_id, s.created_by, s.name, s.task, s.notify, s.overlap, s.jitter_seconds, s.scopes, p.slots
+    returning s.id, s.agent_id, s.created_by, s.name, s.task, s.notify, s.overlap, s.jitter_seconds, s.scopes, s.narrowed_by, p.slots
 ), standing as (
     select m.id,
            a.state <> 'active' or exists (select from stops t where t.resumed_at is null and (t.agent_id is null or t.agent_id in (m.agent_id, m.created_by))) as suspended,
@@ -26,7 +26,7 @@ with plan as (
     insert into work (id, kind, source, agent_id, from_agent, payload, scopes, narrowed_by, root_id, notify, idempotency_key, run_at)
     select f.work_id, 'prompt', 'schedule', m.agent_id, m.created_by,
            jsonb_build_object('prompt', format('[Scheduled task %s, due at %s]', m.name, to_char(f.slot at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')) || E'\n' || m.task),
-           m.scopes, case when m.created_by = m.agent_id then '{}' else array[m.created_by] end, f.work_id, m.notify,
+           m.scopes, m.narrowed_by || case when m.created_by = m.agent_id then '{}' else array[m.created_by] end, f.work_id, m.notify,
            'slot/' || f.schedule_id || '/' || extract(epoch from f.slot),
            clock_timestamp() + make_interval(secs => case when m.jitter_seconds = 0 then 0
                else abs(hashtextextended(f.schedule_id || f.slot, 0) % m.jitter_seconds) end)

@@ -14,12 +14,12 @@ with due as (
     where r.id = due.id
     returning r.*
 ), queued as (
-    insert into work (id, kind, source, agent_id, from_agent, payload, scopes, root_id, notify, idempotency_key)
+    insert into work (id, kind, source, agent_id, from_agent, payload, scopes, narrowed_by, root_id, notify, idempotency_key)
     select work_id, case mode when 'direct' then 'call' else 'prompt' end, 'reminder', agent_id, agent_id,
            case mode when 'direct'
                then jsonb_build_object('tool', 'send_message', 'arguments', jsonb_build_object('channel', channel, 'chat_id', chat_id, 'text', message))
                else jsonb_build_object('prompt', E'[Reminder]\n' || prompt) end,
-           scopes, work_id, case mode when 'agent_callback' then jsonb_build_object('channel', channel, 'chat_id', chat_id) end, 'reminder/' || id
+           scopes, narrowed_by, work_id, case mode when 'agent_callback' then jsonb_build_object('channel', channel, 'chat_id', chat_id) end, 'reminder/' || id
     from fired
 )
 select count(*) from fired

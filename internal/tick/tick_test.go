@@ -150,6 +150,22 @@ func TestTick_work(t *testing.T) {
 	}
 }
 
+// TestBounds: what bounded the run that left something for later bounds that too.
+func TestBounds(t *testing.T) {
+	t.Parallel()
+	b := setup(t, postgrestest.New(t))
+	b.schedule("0 12 * * *", noon, `narrowed_by = '{carol}'`)
+	b.exec(`insert into reminders (id, agent_id, due_at, mode, channel, chat_id, message, narrowed_by) values ('r', 'bob', now(), 'direct', 'telegram', '7', 'x', '{carol}')`)
+	b.tick(noon)
+	got, err := postgres.All[struct {
+		Source     string
+		NarrowedBy []string
+	}](t.Context(), b.db, `select source, narrowed_by from work order by source`, nil)
+	if want := "[{reminder [carol]} {schedule [carol alice]}]"; err != nil || fmt.Sprint(got) != want {
+		t.Errorf("%v, got %v, want %s", err, got, want)
+	}
+}
+
 // TestSuspended: an agent that is not at work runs nothing, and its slots are
 // recorded; nothing is made up for when it is back.
 func TestSuspended(t *testing.T) {

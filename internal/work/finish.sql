@@ -12,7 +12,7 @@ with ended as (
                'chat_id', case when e.notify ->> 'thread_id' is null then e.notify ->> 'chat_id'
                                when e.notify ->> 'channel' = 'discord' then e.notify ->> 'thread_id'
                                else (e.notify ->> 'chat_id') || '/' || (e.notify ->> 'thread_id') end))),
-           e.scopes, '{}', e.root_id, e.id, e.depth, 'notice/' || e.id
+           e.scopes, array_remove(e.narrowed_by, e.from_agent), e.root_id, e.id, e.depth, 'notice/' || e.id
     from ended e
     where e.notify is not null and @notice::text <> ''
 )

@@ -82,7 +82,9 @@ type Item struct {
 	Key string
 	// Parent is the run that asks, from Parent(who).
 	Parent *uuid.UUID
-	RunAt  time.Time // not before; zero: now
+	// RunBy is the agent whose run Parent is; empty: From.
+	RunBy string
+	RunAt time.Time // not before; zero: now
 }
 
 // The bounds of the queue.
@@ -178,6 +180,7 @@ type wire struct {
 	Notify     *Notify         `json:"notify"`
 	Key        *string         `json:"idempotency_key"`
 	Parent     *uuid.UUID      `json:"parent_id"`
+	RunBy      string          `json:"run_by,omitempty"`
 	RunAt      *time.Time      `json:"run_at"`
 	Attempts   int             `json:"max_attempts"`
 }
@@ -185,7 +188,7 @@ type wire struct {
 func wireOf(item Item, payload []byte) wire {
 	w := wire{ID: item.ID, Kind: item.Kind, Source: item.Source, Agent: item.Agent, From: item.From, Payload: payload,
 		Scopes: append([]string{}, item.Scopes...), NarrowedBy: append([]string{}, item.NarrowedBy...), Session: item.Session,
-		Notify: item.Notify, Parent: item.Parent, Attempts: MaxAttempts}
+		Notify: item.Notify, Parent: item.Parent, RunBy: item.RunBy, Attempts: MaxAttempts}
 	if w.ID == uuid.Nil {
 		w.ID = uuid.Must(uuid.NewV7())
 	}

@@ -430,6 +430,20 @@ func TestNotice(t *testing.T) {
 	}
 }
 
+// TestNoticeIsBounded: agents that bound a run bound what is told of it, save the
+// one that tells it: nobody sends by the hand of another.
+func TestNoticeIsBounded(t *testing.T) {
+	t.Parallel()
+	b := setup(t, postgrestest.New(t))
+	item := ask("question")
+	item.Notify, item.NarrowedBy = &work.Notify{Channel: "telegram", ChatID: "77"}, []string{"alice", "carol"}
+	b.queued(item)
+	b.is("done", true)(b.q.Done(t.Context(), b.claim(), "42"))
+	if notice := b.claim(); notice.Source != "notice" || !slices.Equal(notice.NarrowedBy, []string{"carol"}) {
+		t.Errorf("%s is narrowed by %v", notice.Source, notice.NarrowedBy)
+	}
+}
+
 // sender keeps what it was told and refuses some of it.
 type sender struct {
 	told   []string

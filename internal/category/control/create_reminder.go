@@ -92,7 +92,7 @@ func (c control) createReminder(ctx context.Context, who caller.Caller, a create
 		}
 		_, err = postgres.Exec(ctx, tx, createReminderSQL, pgx.StrictNamedArgs{
 			"id": r.ID, "agent": who.Agent, "due_at": r.TriggerAt, "mode": r.Mode, "channel": a.Channel, "chat_id": a.ChatID,
-			"message": a.Message, "prompt": a.Prompt, "scopes": work.Scopes(who), "now": now,
+			"message": a.Message, "prompt": a.Prompt, "scopes": work.Scopes(who), "run": work.Parent(who), "now": now,
 		})
 		if err != nil {
 			return fmt.Errorf("write reminder: %w", err)

@@ -55,6 +55,8 @@ type cronTask struct {
 	JitterSeconds                int
 	Notify                       *work.Notify
 	Scopes                       []string
+	NarrowedBy                   []string // besides CreatedBy
+	RunNarrowedBy                []string // what bounds the run that the caller is, if it is one
 	NextSlot                     *time.Time
 }
 
@@ -63,7 +65,7 @@ type cronTask struct {
 // of somebody else get the same answer.
 func findCron(ctx context.Context, tx pgx.Tx, who caller.Caller, k cronKey) (cronTask, error) {
 	found, err := postgres.All[cronTask](ctx, tx, cronFindSQL, pgx.StrictNamedArgs{
-		"agent": who.Agent, "operator": who.Operator(), "id": k.ID, "name": k.Name})
+		"agent": who.Agent, "operator": who.Operator(), "id": k.ID, "name": k.Name, "run": work.Parent(who)})
 	switch {
 	case err != nil:
 		return cronTask{}, fmt.Errorf("find schedule: %w", err)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"pawgate/internal/caller"
@@ -385,5 +386,104 @@ func TestScheduledWorkHasNoOperatorsScopes(t *testing.T) {
 	got, err := postgres.One[struct{ Scopes []string }](t.Context(), db, `select scopes from schedules`, nil)
 	if diff := cmp.Diff(work.Scopes(operator()), got.Scopes); err != nil || diff != "" {
 		t.Errorf("%v, scopes (-want +got):\n%s", err, diff)
+	}
+}
+
+// inRun is an agent in a run that it does for whoever bounds it.
+func inRun(t *testing.T, db postgres.DB, agent string, narrowedBy ...string) caller.Caller {
+	t.Helper()
+	id := uuid.New()
+	exec(t, db, `insert into work (id, kind, source, agent_id, from_agent, payload, narrowed_by, root_id, state, lease_until)
+		values ($1, 'prompt', 'spawn_agent', $2, 'lead', '{}', $3, $1, 'running', now() + interval '1 hour')`, id, agent, append([]string{}, narrowedBy...))
+	who := tooltest.Who(agent)
+	who.Credential = work.Credential(id)
+	return who
+}
+
+func narrowedBy(t *testing.T, db postgres.DB, table string) []string {
+	t.Helper()
+	got, err := postgres.One[struct{ NarrowedBy []string }](t.Context(), db, `select narrowed_by from `+table, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got.NarrowedBy
+}
+
+// TestRunLeavesItsBounds: what bounds a run bounds what it leaves for later.
+func TestRunLeavesItsBounds(t *testing.T) {
+	t.Parallel()
+	lead := []string{"lead"}
+	t.Run("a schedule", func(t *testing.T) {
+		t.Parallel()
+		db := postgrestest.New(t)
+		cat := setup(t, db)
+		daily(t, cat, inRun(t, db, "coder", "lead"), "coder", "n")
+		if diff := cmp.Diff(lead, narrowedBy(t, db, "schedules")); diff != "" {
+			t.Errorf("narrowed by (-want +got):\n%s", diff)
+		}
+	})
+	t.Run("a reminder", func(t *testing.T) {
+		t.Parallel()
+		db := postgrestest.New(t)
+		cat := setup(t, db)
+		remind(t, cat, inRun(t, db, "coder", "lead"), "5m")
+		if diff := cmp.Diff(lead, narrowedBy(t, db, "reminders")); diff != "" {
+			t.Errorf("narrowed by (-want +got):\n%s", diff)
+		}
+	})
+	t.Run("another task for a schedule", func(t *testing.T) {
+		t.Parallel()
+		db := postgrestest.New(t)
+		cat := setup(t, db)
+		daily(t, cat, tooltest.Who("coder"), "coder", "n")
+		tooltest.OK[cronShown](t, cat, inRun(t, db, "coder", "lead"), "update_cron_task", `{"name":"n","task":"another"}`)
+		if diff := cmp.Diff(lead, narrowedBy(t, db, "schedules")); diff != "" {
+			t.Errorf("narrowed by (-want +got):\n%s", diff)
+		}
+	})
+	t.Run("a schedule that is run now", func(t *testing.T) {
+		t.Parallel()
+		db := postgrestest.New(t)
+		cat := setup(t, db)
+		daily(t, cat, tooltest.Who("coder"), "coder", "n")
+		who := inRun(t, db, "coder", "lead")
+		tooltest.OK[struct{}](t, cat, who, "run_cron_task", `{"name":"n"}`)
+		got, err := postgres.One[struct {
+			NarrowedBy []string
+			Depth      int
+			ParentID   uuid.UUID
+		}](t.Context(), db, `select narrowed_by, depth, parent_id from work where source = 'schedule'`, nil)
+		if err != nil || !cmp.Equal(got.NarrowedBy, lead) || got.Depth != 1 || got.ParentID != *work.Parent(who) {
+			t.Errorf("queued %+v, %v", got, err)
+		}
+	})
+	t.Run("another's schedule that is run now", func(t *testing.T) {
+		t.Parallel()
+		db := postgrestest.New(t)
+		cat := setup(t, db)
+		daily(t, cat, tooltest.Who("coder"), "coder", "n")
+		who := inRun(t, db, "lead")
+		exec(t, db, `update work set depth = 5`)
+		tooltest.Fault(t, cat, who, "run_cron_task", `{"name":"n"}`, work.TooDeep)
+	})
+}
+
+// TestCronTaskIsItsWriters: to write the task of another's schedule gives no
+// more than the writer has.
+func TestCronTaskIsItsWriters(t *testing.T) {
+	t.Parallel()
+	db := postgrestest.New(t)
+	cat := setup(t, db)
+	maker, writer := tooltest.Who("coder"), tooltest.Who("lead")
+	maker.Scopes, writer.Scopes = []string{"control:write", "odoo:write"}, []string{"control:write"}
+	daily(t, cat, maker, "coder", "n")
+	tooltest.OK[cronShown](t, cat, writer, "update_cron_task", `{"name":"n","cron":"0 8 * * *"}`)
+	if got := narrowedBy(t, db, "schedules"); len(got) != 0 {
+		t.Errorf("another time is narrowed by %v", got)
+	}
+	tooltest.OK[cronShown](t, cat, writer, "update_cron_task", `{"name":"n","task":"another"}`)
+	got, err := postgres.One[struct{ Scopes, NarrowedBy []string }](t.Context(), db, `select scopes, narrowed_by from schedules`, nil)
+	if err != nil || !cmp.Equal(got.Scopes, writer.Scopes) || !cmp.Equal(got.NarrowedBy, []string{"lead"}) {
+		t.Errorf("%v, the task has %+v", err, got)
 	}
 }

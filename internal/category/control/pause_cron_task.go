@@ -29,7 +29,7 @@ func (c control) pauseCronTask(ctx context.Context, who caller.Caller, a pauseCr
 		}
 		t.Enabled = a.Enabled
 		result = resultOf(t, s, now)
-		return c.writeCron(ctx, tx, who, t, "name")
+		return c.writeCron(ctx, tx, t, "name")
 	})
 	return result, err
 }

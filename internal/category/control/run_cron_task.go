@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"slices"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -65,7 +66,8 @@ func (c control) runCronTask(ctx context.Context, who caller.Caller, a cronKey) 
 func (c control) runOf(who caller.Caller, t cronTask) work.Item {
 	item := work.Item{ID: uuid.Must(uuid.NewV7()), Kind: work.KindPrompt, Source: "schedule", Agent: t.AgentID, From: t.CreatedBy,
 		Payload: work.Prompt{Prompt: fmt.Sprintf("[Scheduled task %s, run by hand]\n%s", t.Name, t.Task)},
-		Scopes:  caller.Within(t.Scopes, work.Scopes(who)), Notify: t.Notify}
+		Scopes:  caller.Within(t.Scopes, work.Scopes(who)), Notify: t.Notify, NarrowedBy: slices.Clone(t.NarrowedBy),
+		Parent: work.Parent(who), RunBy: who.Agent}
 	for _, other := range []string{t.CreatedBy, who.Agent} {
 		if other != t.AgentID && !(other == who.Agent && who.Operator()) {
 			item.NarrowedBy = append(item.NarrowedBy, other)

@@ -98,7 +98,7 @@ func (c control) scheduleTask(ctx context.Context, who caller.Caller, a schedule
 		_, err = postgres.Exec(ctx, tx, scheduleTaskSQL, pgx.StrictNamedArgs{
 			"id": task.ID, "agent": who.Agent, "agent_id": agentID, "name": a.Name, "cron": s.Cron, "timezone": zone, "task": a.Task,
 			"notify": notify, "misfire": cmp.Or(a.Misfire, "once"), "overlap": cmp.Or(a.Overlap, "skip"), "jitter": a.Jitter,
-			"scopes": work.Scopes(who), "next": next, "now": now,
+			"scopes": work.Scopes(who), "run": work.Parent(who), "next": next, "now": now,
 		})
 		if err != nil {
 			return taken(err, "name", a.Name)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	_ "embed"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -11,6 +12,7 @@ import (
 	"pawgate/internal/fault"
 	"pawgate/internal/postgres"
 	"pawgate/internal/schedule"
+	"pawgate/internal/work"
 )
 
 //go:embed update_cron_task.sql
@@ -58,6 +60,7 @@ func (c control) updateCronTask(ctx context.Context, who caller.Caller, a update
 		}
 		if a.Task != nil {
 			t.Task = *a.Task
+			t.bound(who)
 		}
 		s, err := schedule.Parse(t.Cron, t.Timezone, now)
 		if err != nil {
@@ -68,16 +71,36 @@ func (c control) updateCronTask(ctx context.Context, who caller.Caller, a update
 			t.NextSlot = &next
 		}
 		result = resultOf(t, s, now)
-		return c.writeCron(ctx, tx, who, t, "new_name")
+		return c.writeCron(ctx, tx, t, "new_name")
 	})
 	return result, err
 }
 
+// bound keeps whoever writes a task from having done by a schedule what they may
+// not do: its runs have no scope that the writer has not, and may call nothing
+// that the writer, or whoever bounds the writer's run, may not. A new schedule
+// is the way to more.
+func (t *cronTask) bound(who caller.Caller) {
+	if who.Operator() {
+		return
+	}
+	t.Scopes = caller.Within(t.Scopes, work.Scopes(who))
+	by := t.RunNarrowedBy
+	if who.Agent != t.AgentID {
+		by = append(by, who.Agent)
+	}
+	for _, agent := range by {
+		if agent != t.CreatedBy && !slices.Contains(t.NarrowedBy, agent) {
+			t.NarrowedBy = append(t.NarrowedBy, agent)
+		}
+	}
+}
+
 // writeCron writes back a schedule that findCron has locked.
-func (c control) writeCron(ctx context.Context, tx pgx.Tx, who caller.Caller, t cronTask, nameParameter string) error {
+func (c control) writeCron(ctx context.Context, tx pgx.Tx, t cronTask, nameParameter string) error {
 	_, err := postgres.Exec(ctx, tx, updateCronTaskSQL, pgx.StrictNamedArgs{
 		"id": t.ID, "name": t.Name, "cron": t.Cron, "timezone": t.Timezone, "task": t.Task, "enabled": t.Enabled,
-		"next": t.NextSlot, "scopes": t.Scopes, "now": c.now(),
+		"next": t.NextSlot, "scopes": t.Scopes, "narrowed_by": t.NarrowedBy, "now": c.now(),
 	})
 	if err != nil {
 		return taken(err, nameParameter, t.Name)
