@@ -78,6 +78,7 @@ func (App) Traits() channel.Traits {
 // format is the markdown of a post's md element.
 var format = channel.Format{
 	Text:   quiet,
+	Code:   quiet, // a run of back-ticks in it may end it
 	Bold:   channel.Wrap{Before: "**", After: "**"},
 	Italic: channel.Wrap{Before: "*", After: "*"},
 	Strike: channel.Wrap{Before: "~~", After: "~~"},
@@ -87,7 +88,7 @@ var format = channel.Format{
 }
 
 // quiet takes the meaning from <at user_id="all">, by which everybody is called.
-var quiet = strings.NewReplacer("<at", "<\u200bat", "<AT", "<\u200bAT", "<At", "<\u200bAt").Replace
+var quiet = strings.NewReplacer("<at", "<\u200bat", "<AT", "<\u200bAT", "<At", "<\u200bAt", "<aT", "<\u200baT").Replace
 
 // kinds are the forms of a receiver's id.
 var kinds = []struct {
@@ -120,7 +121,7 @@ func (App) CheckTarget(id string) error {
 // Send sends a text as a post, or as plain text.
 func (a App) Send(ctx context.Context, to string, part channel.Part, key string) (channel.Receipt, error) {
 	if !part.Markup {
-		return a.send(ctx, to, "text", map[string]string{"text": part.Text}, key)
+		return a.send(ctx, to, "text", map[string]string{"text": quiet(part.Text)}, key)
 	}
 	element := map[string]string{"tag": "md", "text": part.Text}
 	return a.send(ctx, to, "post", map[string]any{"zh_cn": map[string]any{"content": []any{[]any{element}}}}, key)

@@ -107,6 +107,14 @@ func TestSend(t *testing.T) {
 	if got, err := bot.Send(t.Context(), chat, channel.Part{Text: "plain"}, "key-2"); err != nil || got.MessageID != "om_text" {
 		t.Errorf("got %+v %v", got, err)
 	}
+	// Plain text has no marks, but it has mentions.
+	if _, err := bot.Send(t.Context(), chat, channel.Part{Text: `<at user_id="all"></at> <aT user_id="all"></aT>`}, "key-4"); err != nil {
+		t.Fatal(err)
+	}
+	all := s.Requests()
+	if body := strings.ToLower(strings.ReplaceAll(string(all[len(all)-1].Body), `\\u003c`, "<")); strings.Contains(body, "<at") || !strings.Contains(body, "<\u200bat") {
+		t.Errorf("sent %s", body)
+	}
 	if got, err := bot.SendPhoto(t.Context(), chat, channel.Photo{Data: []byte("picture"), MediaType: "image/png"}, "key-3"); err != nil || got.MessageID != "om_image" {
 		t.Errorf("photo: %+v %v", got, err)
 	}

@@ -84,6 +84,9 @@ var format = channel.Format{
 // from links that the text only quotes.
 var quiet = strings.NewReplacer("<", "<\u200b").Replace
 
+// calm is quiet for text that goes without marks, where code is not to grow.
+var calm = strings.NewReplacer("<users/", "<\u200busers/").Replace
+
 var target = regexp.MustCompile(`^spaces/[A-Za-z0-9_-]{1,64}(/threads/[A-Za-z0-9_.-]{1,128})?$`)
 
 // CheckTarget wants a space, or a thread of one.
@@ -99,7 +102,11 @@ func (h Webhook) CheckTarget(id string) error {
 
 // Send sends a text.
 func (h Webhook) Send(ctx context.Context, to string, part channel.Part, key string) (channel.Receipt, error) {
-	return h.post(ctx, to, map[string]any{"text": part.Text}, key)
+	text := part.Text
+	if !part.Markup { // Chat reads its markup all the same
+		text = calm(text)
+	}
+	return h.post(ctx, to, map[string]any{"text": text}, key)
 }
 
 // SendPhoto shows a picture by its address on a card, below its caption.
@@ -108,6 +115,9 @@ func (h Webhook) SendPhoto(ctx context.Context, to string, p channel.Photo, key 
 		map[string]any{"widgets": []any{map[string]any{"image": map[string]any{"imageUrl": p.URL}}}}}}}}}
 	if p.Caption.Text != "" {
 		message["text"] = p.Caption.Text
+		if !p.Caption.Markup {
+			message["text"] = calm(p.Caption.Text)
+		}
 	}
 	return h.post(ctx, to, message, key)
 }

@@ -93,6 +93,14 @@ func TestSend(t *testing.T) {
 	if m.Text != "*hi* <\u200busers/all> <https://example.com/a|here>" || m.Thread.Name != "spaces/AAAAbbbb/threads/T1" || !strings.Contains(sent.Path, "messageReplyOption=") {
 		t.Errorf("sent %q to %s", m.Text, sent.Path)
 	}
+	// What goes without marks (response_mode plain) calls nobody either.
+	plain := channel.Part{Text: "hi <users/all>, 1 < 2"}
+	if _, err := hook.Send(t.Context(), "spaces/AAAAbbbb", plain, "key-3"); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(s.Requests()[1].Body, &m); err != nil || m.Text != "hi <\u200busers/all>, 1 < 2" {
+		t.Errorf("sent %q, %v", m.Text, err)
+	}
 	if _, err := hook.SendPhoto(t.Context(), "spaces/AAAAbbbb", channel.Photo{URL: "https://example.com/p.png"}, "key-2"); err != nil {
 		t.Error(err)
 	}

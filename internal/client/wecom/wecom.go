@@ -86,7 +86,11 @@ func (Robot) CheckTarget(id string) error {
 
 // Send sends a text.
 func (r Robot) Send(ctx context.Context, _ string, part channel.Part, _ string) (channel.Receipt, error) {
-	return r.post(ctx, map[string]any{"msgtype": "markdown", "markdown": map[string]string{"content": part.Text}})
+	text := part.Text
+	if !part.Markup { // it is read as markdown all the same
+		text = quiet(text)
+	}
+	return r.post(ctx, map[string]any{"msgtype": "markdown", "markdown": map[string]string{"content": text}})
 }
 
 // SendPhoto sends a picture inside the message.

@@ -67,6 +67,13 @@ func TestMSG09LongMarkdown(t *testing.T) {
 	if len(parts) != 2 || joined.String() != text || len(s.Requests()) != 2 {
 		t.Errorf("%d parts, %d requests, the same text: %v", len(parts), len(s.Requests()), joined.String() == text)
 	}
+	// What goes without marks (response_mode plain) calls nobody either.
+	if _, err := robot.Send(t.Context(), wecom.Group, channel.Part{Text: "hi <@everyone>"}, ""); err != nil {
+		t.Fatal(err)
+	}
+	if body := string(s.Requests()[2].Body); strings.Contains(body, `\u003c@`) || !strings.Contains(body, "@everyone") {
+		t.Errorf("sent %s", body)
+	}
 	// Sent whole all the same, it is a failure with the platform's code.
 	_, err := robot.Send(t.Context(), wecom.Group, channel.Part{Text: text}, "")
 	if e := failure(t, err); e.Code != "40058" || e.Fate != channel.Refused {
