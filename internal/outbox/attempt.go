@@ -89,8 +89,12 @@ func (d *delivery) health(ctx context.Context, sent bool, e *channel.Error) {
 
 func (d *delivery) start(ctx context.Context, p *part) error {
 	now := d.now()
-	if _, err := postgres.Exec(ctx, d.db, partStartSQL, pgx.StrictNamedArgs{"id": d.id, "n": p.N, "now": now}); err != nil {
+	n, err := postgres.Exec(ctx, d.db, partStartSQL, pgx.StrictNamedArgs{"id": d.id, "n": p.N, "until": d.until, "now": now})
+	switch {
+	case err != nil:
 		return fmt.Errorf("start part: %w", err)
+	case n == 0: // this call was taken for dead
+		return underWay()
 	}
 	if p.FirstTry == nil {
 		p.FirstTry = &now

@@ -60,7 +60,8 @@ type delivery struct {
 	message  Message
 
 	id    string
-	key   string // as the caller may repeat it; empty: the message's own
+	until time.Time // the end of this call's hold on the message, by which the hold is known
+	key   string    // as the caller may repeat it; empty: the message's own
 	parts []part
 }
 
@@ -78,7 +79,7 @@ func (d *delivery) claim(ctx context.Context, parts []part) error {
 	}
 	d.key = m.Key
 	deadline, _ := ctx.Deadline()
-	until := now.Add(time.Until(deadline) + leaseOver)
+	d.until = now.Add(time.Until(deadline) + leaseOver)
 	err := postgres.InTx(ctx, d.db, func(tx pgx.Tx) error {
 		if _, err := postgres.Exec(ctx, tx, purgeSQL, pgx.StrictNamedArgs{"agent": m.Agent, "now": now}); err != nil {
 			return err
@@ -93,7 +94,7 @@ func (d *delivery) claim(ctx context.Context, parts []part) error {
 			ID        string
 			CreatedAt time.Time
 		}](ctx, tx, claimSQL, pgx.StrictNamedArgs{"id": id, "agent": m.Agent, "key": key, "hash": hash, "channel": m.Channel,
-			"target": m.Chat, "until": until, "now": now})
+			"target": m.Chat, "until": d.until, "now": now})
 		if err != nil {
 			return err
 		}
@@ -140,6 +141,11 @@ func (d *delivery) taken(ctx context.Context, key, hash string) error {
 	case row.Hash != hash:
 		return fault.New(fault.Conflict, "this idempotency_key was used for another message; use a new one")
 	}
+	return underWay()
+}
+
+// underWay is a message that another call works on.
+func underWay() *fault.Fault {
 	return fault.Retry(fault.InProgress, 2*time.Second, "the same message is being sent by another call; repeat the call for its outcome")
 }
 
@@ -188,7 +194,7 @@ func (d *delivery) record(ctx context.Context, sql string, args pgx.StrictNamedA
 // release lets other calls at the message. Without it they wait until the hold
 // runs out; the parts are on record by then, so the answer stands.
 func (d *delivery) release(ctx context.Context) {
-	if err := d.record(ctx, releaseSQL, pgx.StrictNamedArgs{"id": d.id, "now": d.now()}); err != nil {
+	if err := d.record(ctx, releaseSQL, pgx.StrictNamedArgs{"id": d.id, "until": d.until, "now": d.now()}); err != nil {
 		slog.Error("message not released", "channel", d.message.Channel, "error", err)
 	}
 }

@@ -257,6 +257,31 @@ func TestRepetition(t *testing.T) {
 	})
 }
 
+// TestTakenOver: a call whose hold on a message is another's begins no further
+// part, leaves that hold alone, and does not unsay what is sent.
+func TestTakenOver(t *testing.T) {
+	c := newChat(t)
+	b := setup(t, "telegram", c.URL)
+	c.Then(func(channeltest.Request) channeltest.Mishap {
+		b.exec(`update outbox set lease_until = lease_until + interval '1 hour' where agent_id = $1`, b.agent)
+		return channeltest.None
+	})
+	b.wantFault(second(b.text(three, "k")), fault.InProgress)
+	if took := len(c.took()); took != 1 {
+		t.Errorf("%d parts are sent, want the one under way", took)
+	}
+	b.wantFault(second(b.text(three, "k")), fault.InProgress) // still the other's
+
+	c.Then(func(channeltest.Request) channeltest.Mishap {
+		b.exec(`update outbox_parts set state = 'sent', message_id = '9' where state = 'sending' and outbox_id in (select id from outbox where agent_id = $1)`, b.agent)
+		return channeltest.Reset
+	})
+	b.wantFault(second(b.text("one", "l")), fault.OutcomeUnknown)
+	if again, err := b.text("one", "l"); err != nil || !again.Repeated || again.MessageIDs[0] != "9" {
+		t.Errorf("after another has sent it: %+v, %v", again, err)
+	}
+}
+
 func TestMarkupFallsBackMSG04(t *testing.T) {
 	c := newChat(t)
 	b := setup(t, "telegram", c.URL)
