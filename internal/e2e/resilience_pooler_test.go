@@ -186,11 +186,28 @@ func callEveryTool(t *testing.T, clients []*client) {
 // schema is as much of a tool's schema as it takes to make arguments.
 type schema struct {
 	Properties map[string]struct {
-		Type    string
+		Type    kind
 		Enum    []any
 		Minimum float64
 	}
 	Required []string
+}
+
+// kind is the type of an argument, or the first of those that it may have.
+type kind string
+
+func (k *kind) UnmarshalJSON(b []byte) error {
+	var one string
+	if json.Unmarshal(b, &one) == nil {
+		*k = kind(one)
+		return nil
+	}
+	var several []string
+	if err := json.Unmarshal(b, &several); err != nil || len(several) == 0 {
+		return fmt.Errorf("read type %s: %w", b, err)
+	}
+	*k = kind(several[0])
+	return nil
 }
 
 // catalogued are the tools of a category, by name.
