@@ -4,10 +4,14 @@ import (
 	"cmp"
 	"context"
 	"reflect"
-	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
+	"pawgate/internal/agentfile"
 	"pawgate/internal/caller"
 	"pawgate/internal/fault"
+	"pawgate/internal/outbox"
 )
 
 type createArgs struct {
@@ -84,17 +88,34 @@ type setArgs struct {
 	HeartbeatCron    *string `json:"heartbeat_cron,omitempty" doc:"When it is woken" maxlen:"200"`
 }
 
-// cardDestination is where a card can go: one of the channels that messages are
-// sent to, and a chat, channel or user of it.
-var cardDestination = regexp.MustCompile(`^([a-z0-9][a-z0-9_-]{0,63}/)?(telegram|line|discord|slack):[^\s\pC]{1,180}$`)
+// isCardDestination reports whether cards can go there: through one of the
+// channels that messages are sent to, the agent's own or another's, to a chat,
+// channel or user of it.
+func isCardDestination(text string) bool {
+	channel, destination, found := strings.Cut(text, ":")
+	if through, of, another := strings.Cut(channel, "/"); another {
+		if !agentfile.IsID(through) {
+			return false
+		}
+		channel = of
+	}
+	return found && outbox.Known(channel) == nil && visible(destination, 180)
+}
+
+// visible reports whether a text has 1 to so many code points, none of them a
+// space or invisible. It is no regular expression: one with Unicode's classes
+// repeated costs every start of the admin function some milliseconds.
+func visible(text string, most int) bool {
+	return text != "" && utf8.RuneCountInString(text) <= most && !strings.ContainsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) })
+}
 
 // Validate asks for something to change.
 func (a setArgs) Validate() error {
 	if a == (setArgs{AgentID: a.AgentID}) {
 		return fault.Invalid("arguments", "nothing to change; give a display_name, role, reports_to, model, icon, trigger, state, approver, approval_minutes, grant_minutes, or one of the settings that --help lists")
 	}
-	if a.ApprovalCard != nil && *a.ApprovalCard != "" && !cardDestination.MatchString(*a.ApprovalCard) {
-		return fault.Invalid("approval_card", "approval_card is not channel:destination or agent/channel:destination, such as telegram:-1001234567 (channels: telegram, line, discord, slack)")
+	if a.ApprovalCard != nil && *a.ApprovalCard != "" && !isCardDestination(*a.ApprovalCard) {
+		return fault.Invalid("approval_card", "approval_card is not channel:destination or agent/channel:destination, such as telegram:-1001234567 (channels: %s)", strings.Join(outbox.Platforms(), ", "))
 	}
 	return nil
 }

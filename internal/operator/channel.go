@@ -4,9 +4,10 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
 
@@ -119,7 +120,13 @@ type channelChanged struct {
 	Changed bool   `json:"changed"`
 }
 
-var chatName = regexp.MustCompile(`^[\pL\pN][\pL\pN _.-]{0,63}$`)
+// isChatName reports whether a text can name a chat; its length is bounded by
+// the argument.
+func isChatName(text string) bool {
+	known := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }
+	first, _ := utf8.DecodeRuneInString(text)
+	return known(first) && !strings.ContainsFunc(text, func(r rune) bool { return !known(r) && !strings.ContainsRune(" _.-", r) })
+}
 
 func (s *session) channelAllow(ctx context.Context, _ caller.Caller, a channelAllowArgs) (channelChanged, error) {
 	if _, err := s.read(ctx, a.AgentID); err != nil {
@@ -128,7 +135,7 @@ func (s *session) channelAllow(ctx context.Context, _ caller.Caller, a channelAl
 	if err := outbox.CheckTarget(a.Channel, string(a.Chat)); err != nil {
 		return channelChanged{}, fault.Invalid("chat", "%s", err.Error())
 	}
-	if a.Name != "" && !chatName.MatchString(a.Name) {
+	if a.Name != "" && !isChatName(a.Name) {
 		return channelChanged{}, fault.Invalid("name", "name has letters, digits, spaces, _, . and -")
 	}
 	args := pgx.StrictNamedArgs{"agent_id": a.AgentID, "channel": a.Channel, "target": string(a.Chat), "name": a.Name}
