@@ -33,7 +33,7 @@ type Webhook struct {
 	query url.Values
 }
 
-var path = regexp.MustCompile(`^/v1/(spaces/[A-Za-z0-9_-]{1,64})/messages$`)
+var path = regexp.MustCompile(`^/v1/(spaces/[A-Za-z0-9_-]+)/messages$`)
 
 // New is the webhook whose whole address is the account's secret. It does no
 // I/O.
@@ -87,7 +87,7 @@ var quiet = strings.NewReplacer("<", "<\u200b").Replace
 // calm is quiet for text that goes without marks, where code is not to grow.
 var calm = strings.NewReplacer("<users/", "<\u200busers/").Replace
 
-var target = regexp.MustCompile(`^spaces/[A-Za-z0-9_-]{1,64}(/threads/[A-Za-z0-9_.-]{1,128})?$`)
+var target = regexp.MustCompile(`^spaces/[A-Za-z0-9_-]+(/threads/[A-Za-z0-9_.-]+)?$`)
 
 // CheckTarget wants a space, or a thread of one.
 func (h Webhook) CheckTarget(id string) error {
