@@ -86,7 +86,7 @@ func TestTemplateValid(t *testing.T) {
 // TestTemplateDoors: who may call what. A category has no door but the
 // router's role; the operator's function has none but the operator's rights, and
 // this stack's own schedule for upkeep; tick has a schedule, and the worker the
-// stack's queue.
+// stack's queue and a schedule for approval cards.
 func TestTemplateDoors(t *testing.T) {
 	tpl := newSAM(t).transformed(t)
 	type permission struct {
@@ -95,13 +95,14 @@ func TestTemplateDoors(t *testing.T) {
 		FunctionName                           ref
 		SourceArn                              any
 	}
+	clocks := []string{"AdminFunctionMaintainPermission", "TickFunctionEveryMinutePermission", "AgentWorkerFunctionCardsPermission"}
 	urlActions := []string{}
 	for name, p := range ofType[permission](t, tpl, "AWS::Lambda::Permission") {
 		switch {
 		case p.FunctionName == "RouterFunctionAliaslive" && p.Principal == "apigateway.amazonaws.com" && p.SourceArn != nil:
 		case p.FunctionName == "RouterStreamFunctionAliaslive" && p.Principal == "*" && (p.FunctionUrlAuthType == "NONE" || p.InvokedViaFunctionUrl):
 			urlActions = append(urlActions, p.Action)
-		case (name == "AdminFunctionMaintainPermission" || name == "TickFunctionEveryMinutePermission") && p.Principal == "events.amazonaws.com" && p.SourceArn != nil:
+		case slices.Contains(clocks, name) && p.Principal == "events.amazonaws.com" && p.SourceArn != nil:
 		default:
 			t.Errorf("%s lets %s call %s", name, p.Principal, p.FunctionName)
 		}
