@@ -3,6 +3,7 @@
 package database
 
 import (
+	"fmt"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -94,7 +95,7 @@ func TestStrangers(t *testing.T) {
 		if err == nil {
 			return "connected"
 		}
-		return string(out)
+		return fmt.Sprintf("%v: %s", err, out)
 	}
 	t.Run("socket", func(t *testing.T) {
 		t.Parallel()

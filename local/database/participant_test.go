@@ -157,11 +157,23 @@ func program(t *testing.T, as *syscall.Credential) string {
 	if as == nil {
 		return self
 	}
-	bytes, err := os.ReadFile(self)
-	check(t, err)
 	path := filepath.Join(tempDir(t), "database.test")
-	check(t, os.WriteFile(path, bytes, 0o755))
+	mine, err := os.Open(self)
+	check(t, err)
+	defer mine.Close()
+	writeProgram(t, path, mine)
 	return path
+}
+
+// writeProgram has another process write a program. A file that is open for writing here is inherited by a
+// child that another test begins meanwhile, and then running it fails as "text file busy" (golang.org/issue/22315).
+func writeProgram(t *testing.T, path string, content io.Reader) {
+	t.Helper()
+	cmd := exec.Command("sh", "-c", `cat >"$0" && chmod 755 "$0"`, path)
+	cmd.Stdin = content
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("write %s: %v: %s", path, err, out)
+	}
 }
 
 // url waits until the participant has joined.

@@ -216,7 +216,7 @@ func fakePrograms(t *testing.T, majors ...int) site {
 		check(t, os.MkdirAll(bin, 0o755))
 		script := fmt.Sprintf("#!/bin/sh\necho 'postgres (PostgreSQL) %d.3 (Debian)'\n", m)
 		for _, name := range []string{"postgres", "initdb"} {
-			check(t, os.WriteFile(filepath.Join(bin, name), []byte(script), 0o755))
+			writeProgram(t, filepath.Join(bin, name), strings.NewReader(script))
 		}
 	}
 	return site{programs: []string{base + "/*/bin"}, repository: "http://127.0.0.1:1"}
