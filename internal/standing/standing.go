@@ -60,36 +60,49 @@ type Who struct {
 // statement.
 type Reader struct {
 	db    postgres.DB
-	queue batch.Queue[ask, *row]
+	queue batch.Queue[ask, standing]
 	rules rulesCache
 }
 
 // NewReader is a reader over a database.
 func NewReader(db postgres.DB) *Reader {
 	r := &Reader{db: db}
-	r.queue = batch.Queue[ask, *row]{Run: r.readAll, Most: 100, Workers: 2, Timeout: 5 * time.Second}
+	r.queue = batch.Queue[ask, standing]{Run: r.readAll, Most: 100, Workers: 2, Timeout: 5 * time.Second}
 	return r
 }
 
-// ask is one element of the statement's argument.
+// ask is one element of gate_standing's argument. It can be compared, so that
+// callers who ask the same share an answer.
 type ask struct {
-	N          int        `json:"n"`
 	Hash       string     `json:"hash"`
 	Agent      string     `json:"agent"`
 	Issuer     string     `json:"issuer"`
 	Subject    string     `json:"subject"`
 	Credential string     `json:"credential"`
-	Scopes     []string   `json:"scopes"`
+	Scopes     scopes     `json:"scopes"`
 	Tool       string     `json:"tool"`
 	Class      tool.Class `json:"class"`
 	Burst      float64    `json:"burst"`
 	Rate       float64    `json:"rate"`
 	FloodBurst float64    `json:"flood_burst"`
 	FloodRate  float64    `json:"flood_rate"`
-	Peek       bool       `json:"peek"`
+	Calls      int        `json:"calls"` // that want a token; 0 only looks
 }
 
-// row is what standing.sql selects.
+// scopes is a JSON array of strings.
+type scopes string
+
+// MarshalJSON gives the array.
+func (s scopes) MarshalJSON() ([]byte, error) { return []byte(s), nil }
+
+// standing is the answer for one of those that asked the same: its place among
+// them says which token it has.
+type standing struct {
+	row   *row // nil: nobody
+	place int  // from 1
+}
+
+// row is what gate_standing gives.
 type row struct {
 	N                int
 	CredentialID     string
@@ -104,13 +117,14 @@ type row struct {
 	Rules            string
 	Approver         string
 	ApprovalSeconds  int64
-	Stopped          bool
-	StopEveryone     bool
-	StopReason       string
-	StopSince        time.Time
+	StopSince        *time.Time // nil: no stop is in force
+	StopEveryone     *bool
+	StopReason       *string
 	Granted          bool
-	FloodMs          int64
-	ClassMs          int64
+	FloodLevel       float64 // tokens before the draw
+	FloodRate        float64 // per minute
+	ClassLevel       float64
+	ClassRate        float64
 	Money            []byte // JSON, or nil
 }
 
@@ -127,9 +141,16 @@ func (r *Reader) Peek(ctx context.Context, who Who, t *tool.Definition) (policy.
 }
 
 func (r *Reader) read(ctx context.Context, who Who, t *tool.Definition, peek bool) (policy.Snapshot, error) {
+	held, err := json.Marshal(slices.Concat([]string{}, who.Scopes))
+	if err != nil {
+		return policy.Snapshot{}, fmt.Errorf("encode scopes: %w", err)
+	}
 	a := ask{Hash: hex.EncodeToString(who.KeyHash), Agent: who.Agent, Issuer: who.Issuer, Subject: who.Subject,
-		Credential: who.Credential, Scopes: slices.Concat([]string{}, who.Scopes), Peek: peek,
+		Credential: who.Credential, Scopes: scopes(held),
 		FloodBurst: CredentialLimit.Burst, FloodRate: CredentialLimit.PerMinute}
+	if !peek {
+		a.Calls = 1
+	}
 	if t != nil {
 		limit := ClassLimits[t.Class]
 		a.Tool, a.Class, a.Burst, a.Rate = t.Name, t.Class, limit.Burst, limit.PerMinute
@@ -138,18 +159,29 @@ func (r *Reader) read(ctx context.Context, who Who, t *tool.Definition, peek boo
 	switch {
 	case err != nil:
 		return policy.Snapshot{}, err
-	case found == nil:
+	case found.row == nil:
 		return policy.Snapshot{}, pgx.ErrNoRows
 	}
 	return r.snapshot(found)
 }
 
-// readAll answers a group of callers; nil stands for nobody.
-func (r *Reader) readAll(ctx context.Context, group []ask) ([]*row, error) {
-	for i := range group {
-		group[i].N = i
+// readAll answers a group of callers, who are many but ask for few things.
+func (r *Reader) readAll(ctx context.Context, group []ask) ([]standing, error) {
+	var questions []ask
+	at := map[ask]int{} // of each question, in questions
+	out, which := make([]standing, len(group)), make([]int, len(group))
+	for i, a := range group {
+		n, ok := at[a]
+		if !ok {
+			n = len(questions)
+			at[a] = n
+			questions = append(questions, a)
+		} else {
+			questions[n].Calls += a.Calls
+		}
+		which[i], out[i].place = n, max(1, questions[n].Calls)
 	}
-	asked, err := json.Marshal(group)
+	asked, err := json.Marshal(questions)
 	if err != nil {
 		return nil, fmt.Errorf("encode callers: %w", err)
 	}
@@ -157,14 +189,30 @@ func (r *Reader) readAll(ctx context.Context, group []ask) ([]*row, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := make([]*row, len(group))
+	found := make([]*row, len(questions))
 	for i := range rows {
-		out[rows[i].N] = &rows[i]
+		found[rows[i].N] = &rows[i]
+	}
+	for i, n := range which {
+		out[i].row = found[n]
 	}
 	return out, nil
 }
 
-func (r *Reader) snapshot(found *row) (policy.Snapshot, error) {
+// wait is how long it takes until a bucket has a token for this place: none
+// when it had enough.
+func wait(level, perMinute float64, place int) time.Duration {
+	switch {
+	case float64(place) <= level:
+		return 0
+	case perMinute <= 0:
+		return 24 * time.Hour // what nothing flows into is empty for a day, not full
+	}
+	return max(time.Millisecond, time.Duration((float64(place)-level)/perMinute*float64(time.Minute)).Round(time.Millisecond))
+}
+
+func (r *Reader) snapshot(of standing) (policy.Snapshot, error) {
+	found := of.row
 	rules, err := r.rules.parse(found.Rules)
 	if err != nil {
 		return policy.Snapshot{}, fmt.Errorf("read rules of agent %s: %w", found.AgentID, err)
@@ -175,16 +223,16 @@ func (r *Reader) snapshot(found *row) (policy.Snapshot, error) {
 			Approver: policy.Approver(found.Approver), ApprovalLife: time.Duration(found.ApprovalSeconds) * time.Second},
 		Caller:    caller.Caller{Agent: found.AgentID, Credential: found.CredentialID, Scopes: caller.Within(found.Scopes, found.Ceiling)},
 		Granted:   found.Granted,
-		FloodWait: time.Duration(found.FloodMs) * time.Millisecond,
-		ClassWait: time.Duration(found.ClassMs) * time.Millisecond,
+		FloodWait: wait(found.FloodLevel, found.FloodRate, of.place),
+		ClassWait: wait(found.ClassLevel, found.ClassRate, of.place),
 	}
 	if found.Money != nil {
 		if err := json.Unmarshal(found.Money, &s.Money); err != nil {
 			return policy.Snapshot{}, fmt.Errorf("read money of agent %s: %w", found.AgentID, err)
 		}
 	}
-	if found.Stopped {
-		s.Stop = &policy.Stop{Everyone: found.StopEveryone, Reason: found.StopReason, Since: found.StopSince}
+	if found.StopSince != nil {
+		s.Stop = &policy.Stop{Everyone: *found.StopEveryone, Reason: *found.StopReason, Since: *found.StopSince}
 	}
 	return s, nil
 }
