@@ -1,14 +1,12 @@
 package scan
 
 import (
-	"encoding/base64"
 	"path"
 	"regexp"
 	"slices"
 	"sort"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 )
@@ -27,8 +25,14 @@ type document struct {
 var comment = regexp.MustCompile(`^(?:#+|//+|\*|>|--|;+|rem)\s+`)
 
 func read(name, text string) document {
-	text = strings.ReplaceAll(text, "\r\n", "\n")
 	d := document{path: name, script: isScript(name, text), raw: strings.Split(text, "\n")}
+	d.read(text)
+	return d
+}
+
+// read folds a spelling of the text, line by line as it stands in the file.
+func (d *document) read(text string) {
+	d.starts, d.number = nil, nil
 	var b strings.Builder
 	for i, line := range strings.Split(fold(text), "\n") {
 		line = strings.TrimSpace(line)
@@ -40,39 +44,86 @@ func read(name, text string) document {
 		b.WriteByte('\n')
 	}
 	d.folded = b.String()
-	return d
 }
 
 // fold makes one text of those that a model reads alike. It keeps every line
 // break, so that a place in it has a line.
 func fold(text string) string {
+	if !strings.ContainsFunc(text, func(r rune) bool { return r >= 0x80 || r == '\v' }) {
+		return strings.ToLower(text)
+	}
 	text = strings.Map(func(r rune) rune {
-		switch {
-		case r >= 0xE0020 && r <= 0xE007E:
+		if r >= 0xE0020 && r <= 0xE007E {
 			return r - 0xE0000 // what tag characters spell
-		case r < 0x80:
-			return r
-		case unicode.In(r, unicode.Cf, unicode.Variation_Selector), r >= 0xE0000 && r <= 0xE007F:
-			return -1
-		case r == '’' || r == '‘':
-			return '\''
-		case r == '“' || r == '”':
-			return '"'
-		case unicode.Is(unicode.Zs, r):
-			return ' '
-		}
-		if ascii, ok := lookalikes[r]; ok {
-			return ascii
 		}
 		return r
 	}, text)
-	return strings.ToLower(norm.NFKC.String(text))
+	var b strings.Builder
+	b.Grow(len(text))
+	plain := false // the character before takes no accents
+	for _, r := range norm.NFKD.String(text) {
+		switch {
+		case r == '\v', r == 0x85, r >= 0x80 && unicode.In(r, unicode.Zs, unicode.Zl, unicode.Zp):
+			r = ' '
+		case r < 0x80:
+		case invisible(r):
+			continue
+		case plain && unicode.Is(unicode.Mn, r):
+			continue
+		case r == '’' || r == '‘':
+			r = '\''
+		case r == '“' || r == '”':
+			r = '"'
+		default:
+			r = ascii(r)
+		}
+		plain = r < 0x80 || unicode.In(r, unicode.Latin, unicode.Cyrillic, unicode.Greek)
+		b.WriteRune(r)
+	}
+	return strings.ToLower(norm.NFC.String(b.String()))
 }
 
-// lookalikes are Cyrillic and Greek letters in the shape of Latin ones. Only
-// the folded text has them replaced, where a word in Russian matches no rule.
-var lookalikes = map[rune]rune{'а': 'a', 'е': 'e', 'о': 'o', 'р': 'p', 'с': 'c', 'у': 'y', 'х': 'x', 'і': 'i', 'ѕ': 's', 'ј': 'j', 'ո': 'n',
-	'А': 'a', 'В': 'b', 'Е': 'e', 'К': 'k', 'М': 'm', 'Н': 'h', 'О': 'o', 'Р': 'p', 'С': 'c', 'Т': 't', 'Х': 'x', 'І': 'i', 'ο': 'o', 'α': 'a', 'ν': 'v'}
+// invisible are characters that show nothing, though some of them are letters
+// or marks by their category.
+func invisible(r rune) bool {
+	return unicode.In(r, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
+}
+
+// ascii is the Latin letter that a character looks like, or itself.
+func ascii(r rune) rune {
+	switch {
+	case r >= 0x1F150 && r <= 0x1F169: // circled, white on black
+		return 'a' + r - 0x1F150
+	case r >= 0x1F170 && r <= 0x1F189: // squared
+		return 'a' + r - 0x1F170
+	case r >= 0x1F1E6 && r <= 0x1F1FF: // of flags
+		return 'a' + r - 0x1F1E6
+	}
+	if l, ok := lookalikes[r]; ok {
+		return l
+	}
+	return r
+}
+
+// lookalikes are letters in the shape of Latin ones: Cyrillic, Greek, Armenian
+// and small capitals. Only the folded text has them replaced, where a word in
+// Russian matches no rule.
+var lookalikes = pairs(
+	"аaеeоoрpсcуyхxіiѕsјjԁdһhԛqԝwӏlѵvАaВbЕeКkМmНhОoРpСcТtХxІiЅsЈjУy"+
+		"οoαaνvρpιiκkτtυuχxεeϲcγyΑaΒbΕeΖzΗhΙiΚkΜmΝnΟoΡpΤtΥyΧxϹcϳj"+
+		"ոnօoսuցgհh",
+	"ᴀaʙbᴄcᴅdᴇeꜰfɢgʜhɪiᴊjᴋkʟlᴍmɴnᴏoᴘpꞯqʀrꜱsᴛtᴜuᴠvᴡwʏyᴢzıiɡgɑa")
+
+func pairs(texts ...string) map[rune]rune {
+	m := map[rune]rune{}
+	for _, text := range texts {
+		runes := []rune(text)
+		for i := 0; i+1 < len(runes); i += 2 {
+			m[runes[i]] = runes[i+1]
+		}
+	}
+	return m
+}
 
 // line is the number of the file's line that a place in the folded text is in.
 func (d document) line(at int) int {
@@ -107,7 +158,7 @@ func visible(text string, n int) string {
 			r = ' '
 		}
 		if unicode.IsControl(r) || r >= 0x80 && (unicode.In(r, unicode.Cf, unicode.Co, unicode.Zl, unicode.Zp) || unicode.Is(unicode.Variation_Selector, r)) {
-			b.WriteString("‹U+" + strings.ToUpper(hex(r)) + "›")
+			b.WriteString("‹U+" + strings.ToUpper(code(r)) + "›")
 			continue
 		}
 		b.WriteRune(r)
@@ -115,7 +166,7 @@ func visible(text string, n int) string {
 	return secretText().ReplaceAllStringFunc(b.String(), mask)
 }
 
-func hex(r rune) string {
+func code(r rune) string {
 	const digits = "0123456789abcdef"
 	out := ""
 	for ; r > 0; r >>= 4 {
@@ -124,37 +175,39 @@ func hex(r rune) string {
 	return strings.Repeat("0", max(0, 4-len(out))) + out
 }
 
-// match applies the rules of the table.
+// match applies the rules of the table. All matches are looked at, however many
+// come first that are quoted or excused; maxPerRule of a severity are listed.
 func (d document) match(table []compiled) []Finding {
 	var all []Finding
 	for _, r := range table {
 		if r.where == scripts && !d.script || r.where == prose && d.script {
 			continue
 		}
-		count := 0
+		count := map[Severity]int{}
 		for _, w := range d.windows(r.hints) {
-			for _, at := range r.pattern.FindAllStringIndex(d.folded[w[0]:w[1]], maxPerRule) {
+			if count[r.severity] >= maxPerRule {
+				break
+			}
+			quotes := quotation{at: w[0]}
+			for _, at := range r.pattern.FindAllStringIndex(d.folded[w[0]:w[1]], -1) {
 				at[0], at[1] = at[0]+w[0], at[1]+w[0]
 				if r.unless != nil && r.unless.MatchString(d.around(at)) {
 					continue
 				}
-				if count++; count <= maxPerRule {
-					all = append(all, d.finding(r, at))
+				severity := r.severity
+				if r.quoted != "" && quotes.inside(d.folded, at[0]) {
+					severity = r.quoted
 				}
-			}
-			if count >= maxPerRule {
-				break
+				if count[severity]++; count[severity] <= maxPerRule {
+					all = append(all, d.finding(r, severity, at))
+				}
 			}
 		}
 	}
 	return all
 }
 
-func (d document) finding(r compiled, at []int) Finding {
-	severity := r.severity
-	if r.quoted != "" && d.quoted(at[0]) {
-		severity = r.quoted
-	}
+func (d document) finding(r compiled, severity Severity, at []int) Finding {
 	hit := d.folded[at[0]:at[1]]
 	line := d.line(at[0] + len(hit) - len(strings.TrimLeft(hit, " \t\n")))
 	return Finding{Rule: r.id, Severity: severity, Path: d.path, Line: line, Message: r.about, Evidence: d.excerpt(line)}
@@ -202,53 +255,46 @@ func (d document) end(row int) int {
 	return len(d.folded)
 }
 
-// around is a match with the rest of its lines.
+// near is how much of its line, in bytes, may excuse a match on either side: a
+// "never" at the beginning of a long line is about something else.
+const near = 120
+
+// around is a match with what is near it on its lines.
 func (d document) around(at []int) string {
-	from := strings.LastIndexByte(d.folded[:at[0]], '\n') + 1
-	to := strings.IndexByte(d.folded[at[1]:], '\n')
-	if to < 0 {
-		return d.folded[from:]
+	from := max(at[0]-near, strings.LastIndexByte(d.folded[max(0, at[0]-near):at[0]], '\n')+1+max(0, at[0]-near))
+	rest := d.folded[at[1]:min(len(d.folded), at[1]+near)]
+	if to := strings.IndexByte(rest, '\n'); to >= 0 {
+		rest = rest[:to]
 	}
-	return d.folded[from : at[1]+to]
+	return d.folded[from:at[1]] + rest
 }
 
-// quoted reports whether a place stands in quotation marks or in a code span,
-// within its line: a text that speaks about a phrase rather than says it.
-func (d document) quoted(at int) bool {
-	from := strings.LastIndexByte(d.folded[:at], '\n') + 1
-	before := d.folded[from:at]
-	for _, mark := range []string{"`", `"`} {
-		if strings.Count(before, mark)%2 == 1 {
-			return true
-		}
-	}
-	return strings.Count(before, "「") > strings.Count(before, "」") || strings.Count(before, "『") > strings.Count(before, "』")
+// quotation knows whether places of a text, asked for in order, stand in
+// quotation marks or in a code span within their line: a text that speaks about
+// a phrase rather than says it.
+type quotation struct {
+	at           int
+	tick, double bool
+	corners      int
 }
 
-// blob is base64 long enough to say something.
-var blob = regexp.MustCompile(`[A-Za-z0-9+/]{40,}={0,2}`)
-
-const maxBlobs = 50
-
-// encoded looks into base64 that is text, once.
-func (d document) encoded() []Finding {
-	var all []Finding
-	for i, line := range d.raw {
-		for _, b := range blob.FindAllString(line, maxBlobs) {
-			decoded, err := base64.StdEncoding.DecodeString(b + strings.Repeat("=", (4-len(b)%4)%4))
-			if err != nil || !utf8.Valid(decoded) || strings.ContainsFunc(string(decoded), func(r rune) bool { return unicode.IsControl(r) && !unicode.IsSpace(r) }) {
-				continue
-			}
-			for _, f := range read(d.path, string(decoded)).match(rules()) {
-				if f.Severity.AtLeast(Medium) {
-					f.Line, f.Message = i+1, "in base64: "+f.Message
-					f.Severity = High
-					all = append(all, f)
-				}
-			}
+func (q *quotation) inside(text string, at int) bool {
+	for _, r := range text[q.at:at] {
+		switch r {
+		case '\n':
+			*q = quotation{}
+		case '`':
+			q.tick = !q.tick
+		case '"':
+			q.double = !q.double
+		case '「', '『':
+			q.corners++
+		case '」', '』':
+			q.corners--
 		}
 	}
-	return all
+	q.at = at
+	return q.tick || q.double || q.corners > 0
 }
 
 // scriptNames are the ends of names of files that are code.

@@ -49,8 +49,11 @@ var rules = sync.OnceValue(func() []compiled {
 // Parts of patterns.
 const (
 	fetch   = `(?:curl|wget|fetch|aria2c|iwr|irm|invoke-webrequest|invoke-restmethod)`
-	shell   = `(?:sudo\s+(?:-\w+\s+)*)?(?:env\s+)?(?:/(?:usr/)?bin/)?(?:ba|z|k|da|fi)?sh\b`
-	runner  = `(?:` + shell + `|(?:sudo\s+)?(?:python[23]?|node|perl|ruby|php|osascript|iex|invoke-expression|powershell|pwsh|cmd)\b)`
+	bin     = `(?:/(?:usr/)?(?:local/)?bin/)?`
+	wrapper = `(?:` + bin + `(?:sudo|doas|env|nohup|exec|command|builtin|time|nice|setsid|busybox|xargs)\s+(?:-\S+\s+)*)*`
+	shell   = wrapper + bin + `(?:ba|z|k|da|fi)?sh\b`
+	runner  = `(?:` + shell + `|` + wrapper + bin + `(?:python[23]?|node|perl|ruby|php|osascript|iex|invoke-expression|powershell|pwsh|cmd)\b)`
+	word    = `(?:'[^'\n]*'|"[^"\n]*"|[^\n|;])*`
 	url     = `https?://[^\s"'<>` + "`" + `)]+`
 	userCJK = `(?:使用者|用户|用戶)`
 	secrets = `(?:~|\$home|\$\{home\}|/root|/home/[\w.-]+|/users/[\w.-]+|%userprofile%|homedir\(\)|expanduser\()[^\n]{0,30}?(?:\.ssh/(?:id_|\*|authorized)|\.aws/credentials|\.git-credentials|\.netrc|\.npmrc|\.pypirc|\.docker/config\.json|\.kube/config|\.gnupg|\.config/gcloud|\.azure|\.claude/\.credentials|login data|cookies\.sqlite|wallet\.dat|\.electrum|keychains)`
@@ -60,15 +63,17 @@ const (
 var table = []rule{
 	// Fetched and run.
 	{id: "download.piped", severity: Critical, about: "what is fetched from the network is run without being seen",
-		pattern: `\b` + fetch + `\b[^\n|;]*(?:\\\n[^\n|;]*)*\|[\s\\]*(?:tee\s+\S+\s*\|\s*)?` + runner},
+		pattern: `\b` + fetch + `\b` + word + `(?:\\\n` + word + `)*\|&?[\s\\({"']*(?:tee\s+\S+\s*\|\s*)?` + runner},
 	{id: "download.piped", severity: Critical, about: "what is fetched from the network is run without being seen",
 		pattern: runner + `\s*(?:-c\s*|<\s*)?["']?(?:\$\(|<\(|` + "`" + `)\s*` + fetch + `\b`},
 	{id: "download.piped", severity: Critical, about: "what is fetched from the network is run without being seen",
 		pattern: `\b(?:eval|source|\.)\s+["']?(?:\$\(|<\(|` + "`" + `)\s*` + fetch + `\b`},
 	{id: "download.piped", severity: Critical, about: "what is fetched from the network is run without being seen",
 		pattern: `\b(?:iex|invoke-expression)\b[^\n]{0,60}(?:` + fetch + `|downloadstring|net\.webclient)`},
-	{id: "download.exec", severity: Critical, where: scripts, about: "what is fetched from the network is run as code",
+	{id: "download.exec", severity: Critical, about: "what is fetched from the network is run as code",
 		pattern: `\b(?:exec|eval)\s*\(\s*(?:compile\(\s*)?(?:await\s+)?(?:requests\.get|urllib\.request\.urlopen|urlopen|httpx\.get|fetch|\(await fetch)\b`},
+	{id: "download.exec", severity: Critical, about: "what is fetched from the network is run as code",
+		pattern: `\b(?:deno|bun)\s+(?:run\s+)?(?:-\S+\s+)*["']?https?://|\bmshta(?:\.exe)?\s+["']?(?:https?|javascript|vbscript):|\bcertutil(?:\.exe)?\b[^\n]{0,40}[-/]urlcache\b|\bbitsadmin(?:\.exe)?\b[^\n]{0,40}/transfer\b|\bregsvr32(?:\.exe)?\b[^\n]{0,40}/i:https?://`},
 	{id: "download.decoded", severity: Critical, about: "encoded code is decoded and run",
 		pattern: `\bbase64\s+(?:-d|--decode|-di)\b[^\n]{0,40}\|\s*` + runner},
 	{id: "download.program", severity: High, about: "the reader is told to fetch a program and run it",
@@ -104,7 +109,7 @@ var table = []rule{
 	{id: "exfil.image", severity: High, where: prose, about: "a picture's address carries data out as soon as the answer is shown",
 		pattern: `!\[[^\]\n]*\]\(\s*https?://[^)\s]+[?&/][^)\s]*(?:=|/)(?:\{\{?|\$\{?|<|%7b|\[)\s*[a-z_ -]+`},
 	{id: "exfil.dns", severity: High, about: "data is carried out in names that are looked up",
-		pattern: `\b(?:nslookup|dig|host|ping)\b[^\n]{0,40}(?:\$\(|` + "`" + `)[^\n]{0,80}\)?\.[a-z0-9-]+\.[a-z]{2,}`},
+		pattern: `\b(?:nslookup|dig|host|ping)\s[^\n` + "`" + `]{0,40}(?:\$\([^\n]{1,80}\)|` + "`[^`\\n]{1,80}`" + `)[\w.-]*\.[a-z0-9-]+\.[a-z]{2,}`},
 	{id: "exfil.order", severity: High, quoted: Medium, about: "the reader is told to send secrets or the conversation somewhere",
 		pattern: `\b(?:send|upload|post|transmit|forward|exfiltrate|leak|email)\b[^.\n]{0,60}\b(?:api[ _-]?keys?|credentials?|passwords?|private keys?|secrets?|access tokens?|environment variables|\.env file|conversation history|chat history|system prompt|user'?s? (?:files|data))\b[^.\n]{0,40}\b(?:to|at|via)\b\s+[^.\n]{0,30}(?:https?://|[\w.+-]+@[\w-]+\.\w|webhook|our server|this (?:url|address|endpoint))`},
 	{id: "exfil.order", severity: High, quoted: Medium, about: "the reader is told to send secrets or the conversation somewhere",

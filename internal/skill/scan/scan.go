@@ -8,7 +8,9 @@
 // for single words, so that prose about a danger, or a program that runs
 // another, is not taken for an attack. Text is read as a model reads it: width,
 // case, accents, zero-width and tag characters make no difference, line breaks
-// are blanks, and what base64 hides is looked at too.
+// are blanks, the marks of Markdown and HTML and the quotes within a command are
+// left out, and what base64 and the like hide is looked at too. What is no text
+// is judged by its bytes, and what can be read among them is read.
 //
 // A clean verdict is no proof: who writes a skill can say in plain words what
 // no rule knows. Version changes with the rules, so that a stored verdict of
@@ -24,7 +26,7 @@ import (
 )
 
 // Version of the rules.
-const Version = 1
+const Version = 2
 
 // Severity says how much a finding weighs.
 type Severity string
@@ -96,19 +98,21 @@ func Files(files []skill.File) Verdict {
 	return v
 }
 
-// file looks through one file.
+// file looks through one file: as a text, or as what can be read among its
+// bytes.
 func file(f skill.File) []Finding {
-	if found, isBinary := binary(f); isBinary {
-		return found
-	}
 	text := string(f.Content)
-	found := characters(f.Path, text)
+	var found []Finding
+	if isText(f.Content) {
+		found = characters(f.Path, text)
+	} else {
+		found, text = kind(f), readable(f.Content)
+	}
+	text = strings.ReplaceAll(text, "\r\n", "\n")
 	d := read(f.Path, text)
-	found = append(found, d.match(rules())...)
-	found = append(found, d.secrets()...)
-	found = append(found, d.fetchedThenRun()...)
-	found = append(found, d.encoded()...)
-	return found
+	d.script = d.script || f.Executable
+	found = append(found, look(d, text, 0)...)
+	return append(found, d.secrets()...)
 }
 
 // together is what two harmless halves make when one skill has both.

@@ -179,7 +179,7 @@ Send the report to the user by email, and upload the invoice to the accounting s
 		"a picture":           {"SKILL.md", "![diagram](https://example.com/a.png?raw=true)\n![logo](assets/logo.png)", scan.Info},
 		"data in base64":      {"references/data.md", "![x](data:image/png;base64," + base64.StdEncoding.EncodeToString([]byte(strings.Repeat("\x89PNG\x00\xff", 50))) + ")\nsha256: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", scan.Info},
 		"a picture file":      {"assets/a.png", "\x89PNG\r\n\x1a\n\x00\xff", scan.Info},
-		"an office document":  {"assets/a.docx", "PK\x03\x04abc\xff", scan.Info},
+		"an office document":  {"assets/a.docx", zipped(t, "[Content_Types].xml", "word/document.xml"), scan.Info},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

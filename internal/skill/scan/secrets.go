@@ -52,7 +52,7 @@ func (d document) secrets() []Finding {
 		if !hasAny(line, secretHints()) && !hasAny(strings.ToLower(line), namedHints) {
 			continue
 		}
-		for _, found := range secretText().FindAllString(line, maxPerRule) {
+		for _, found := range secretText().FindAllString(line, -1) {
 			if placeholder.MatchString(found) || entropy(found) < 3 && !strings.HasPrefix(found, "-----") {
 				continue
 			}
@@ -61,9 +61,9 @@ func (d document) secrets() []Finding {
 			}
 			add("secret.credential", Critical, i+1, "a credential stands in the file; whoever gets the skill has it", mask(found))
 		}
-		for _, m := range assigned.FindAllStringSubmatch(line, maxPerRule) {
+		for _, m := range assigned.FindAllStringSubmatch(line, -1) {
 			value := m[1]
-			if !placeholder.MatchString(line) && entropy(value) >= 3.5 && strings.ContainsAny(value, "0123456789") && !strings.ContainsAny(value, " /()[]") && !secretText().MatchString(value) {
+			if !placeholder.MatchString(m[0]) && entropy(value) >= 3.5 && strings.ContainsAny(value, "0123456789") && !strings.ContainsAny(value, " /()[]") && !secretText().MatchString(value) {
 				add("secret.assigned", High, i+1, "what looks like a secret is written into the file", mask(value))
 			}
 		}
@@ -117,44 +117,54 @@ var fetched = regexp.MustCompile(`\b(?:curl|wget|invoke-webrequest|iwr)\b[^\n;&|
 // fetchedAs is the same where the file keeps the name that its address ends in.
 var fetchedAs = regexp.MustCompile(`\b(?:wget|curl\s+(?:-\w+\s+)*-\w*o\w*)\s+(?:-\S+\s+)*["']?https?://[^\s"']*/([\w.-]{2,80})`)
 
+// run is a file that a command runs or makes executable, whichever it is.
+var run = regexp.MustCompile(`(?:\b(?:ba|z|k|da|fi)?sh|\bpython[23]?|\bnode|\bperl|\bruby|\bphp|\bsource|\bsudo|\bopen|\bstart|\bstart-process|\bmsiexec|[\n;&|(]\s*\.)\s+(?:-[\w-]+\s+)*(?:<\s*)?["']?(?:\./)?` + ran +
+	`|\bchmod\s+(?:a?\+|u\+|[0-7]*[1357])\S*\s+["']?(?:\./)?` + ran +
+	`|(?:\n|&&|;)\s*(?:\./)?` + ran +
+	`|\bcat\s+["']?(?:\./)?` + ran + `["']?\s*\|\s*` + runner)
+
+const ran = `([\w./~${}-]{2,80})`
+
 // fetchedThenRun finds a download that is run later in the same file.
 func (d document) fetchedThenRun() []Finding {
-	var all []Finding
-	seen := map[string]bool{"/dev/null": true, "-": true}
+	first := map[string]int{} // where a name was first written to
 	for _, w := range d.windows([]string{"curl", "wget", "invoke-webrequest", "iwr"}) {
 		text := d.folded[w[0]:w[1]]
 		for _, m := range slices.Concat(fetched.FindAllStringSubmatchIndex(text, -1), fetchedAs.FindAllStringSubmatchIndex(text, -1)) {
-			name := text[m[2]:m[3]]
-			if seen[name] || len(seen) > maxFetched {
+			name := strings.TrimPrefix(text[m[2]:m[3]], "./")
+			if at, ok := first[name]; name != "/dev/null" && name != "-" && (!ok || w[0]+m[0] < at) {
+				first[name] = w[0] + m[0]
+			}
+		}
+	}
+	if len(first) == 0 {
+		return nil
+	}
+	var all []Finding
+	told := map[string]bool{}
+	text := "\n" + d.folded // a command is what follows a line break, on the first line too
+	for from := 0; from < len(text); {
+		m := run.FindStringSubmatchIndex(text[from:])
+		if m == nil {
+			break
+		}
+		next := from + m[1]
+		for i := 2; i < len(m); i += 2 {
+			if m[i] < 0 {
 				continue
 			}
-			seen[name] = true
-			if line := d.line(w[0] + m[0]); d.runs(name, w[0]+m[1]) {
-				all = append(all, Finding{Rule: "download.then_run", Severity: High, Path: d.path, Line: line,
-					Message: "a file is fetched from the network and then run", Evidence: d.excerpt(line)})
+			next = from + m[i] // the name may itself be a command: sudo bash x
+			name := strings.TrimPrefix(text[from+m[i]:from+m[i+1]], "./")
+			at, ok := first[name]
+			if !ok || at >= from+m[i]-1 || told[name] || len(all) == maxPerRule {
+				continue
 			}
+			told[name] = true
+			line := d.line(at)
+			all = append(all, Finding{Rule: "download.then_run", Severity: High, Path: d.path, Line: line,
+				Message: "a file is fetched from the network and then run", Evidence: d.excerpt(line)})
 		}
+		from = next
 	}
 	return all
-}
-
-const maxFetched = 50
-
-// runs reports whether a line behind a place runs the file, or makes it
-// executable.
-func (d document) runs(name string, from int) bool {
-	q := regexp.QuoteMeta(name)
-	run := regexp.MustCompile(`(?:\b(?:bash|sh|zsh|python3?|node|perl|ruby|source|sudo|open|start|start-process|msiexec)\s+(?:-[\w-]+\s+)*["']?(?:\./)?|\bchmod\s+(?:a?\+|u\+|[0-7]*[1357])\S*\s+["']?(?:\./)?|(?:^|\n|&&|;)\s*(?:\./)?)` + q + `(?:\s|["';&]|$)`)
-	for {
-		i := strings.Index(d.folded[from:], name)
-		if i < 0 {
-			return false
-		}
-		row := d.row(from + i)
-		start := max(from, d.starts[row])
-		if run.MatchString(d.folded[start:d.end(row)]) {
-			return true
-		}
-		from = d.end(row)
-	}
 }
