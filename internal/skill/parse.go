@@ -260,14 +260,27 @@ func CheckName(name string) Problems {
 	if strings.Contains(name, "--") {
 		ps = append(ps, problem(NameDouble, Main, "the name must not have two hyphens in a row"))
 	}
-	if name == "" || strings.ContainsFunc(name, func(r rune) bool {
-		return r != '-' && !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r)
-	}) {
+	if name == "" || strings.ContainsFunc(name, func(r rune) bool { return r != '-' && !nameRune(r) }) {
 		ps = append(ps, problem(NameCharacters, Main, "the name may have letters, digits and hyphens only"))
+	} else if mixedScripts(name) {
+		ps = append(ps, problem(NameCharacters, Main, "the name mixes Latin letters with Cyrillic or Greek ones, which look alike"))
 	} else if device.MatchString(name) {
 		ps = append(ps, problem(NameCharacters, Main, "the name is a device on Windows, so that no folder can have it"))
 	}
 	return ps
+}
+
+// nameRune is a letter, digit or mark that is seen: some that are not are
+// letters or marks by their category, so that two names would look like one.
+func nameRune(r rune) bool {
+	return (unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r)) && !hidden(r)
+}
+
+func mixedScripts(name string) bool {
+	has := func(t *unicode.RangeTable) bool {
+		return strings.ContainsFunc(name, func(r rune) bool { return unicode.Is(t, r) })
+	}
+	return has(unicode.Latin) && (has(unicode.Cyrillic) || has(unicode.Greek)) || has(unicode.Cyrillic) && has(unicode.Greek)
 }
 
 // checkRest applies the rules of the other fields and of the instructions.

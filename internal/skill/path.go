@@ -57,7 +57,7 @@ func checkPath(path string) (Problem, bool) {
 
 // hidden are characters that change a text without being seen.
 func hidden(r rune) bool {
-	return r >= 0x80 && (unicode.In(r, unicode.Cf, unicode.Co, unicode.Zl, unicode.Zp) || unicode.Is(unicode.Variation_Selector, r))
+	return r >= 0x80 && unicode.In(r, unicode.Cf, unicode.Co, unicode.Zl, unicode.Zp, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
 }
 
 // checkFiles applies the bounds and the rules of paths. Two paths that are one

@@ -7,12 +7,15 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
 	"pawgate/internal/caller"
 	"pawgate/internal/fault"
 	"pawgate/internal/postgres"
+	format "pawgate/internal/skill"
+	"pawgate/internal/skill/store"
 	"pawgate/internal/terms"
 )
 
@@ -92,8 +95,49 @@ func (k skills) bankSearch(ctx context.Context, who caller.Caller, a bankSearchA
 			Score: round(relevance * (0.5 + mean)), Relevance: round(relevance)})
 	}
 	slices.SortStableFunc(result.Results, func(x, y banked) int { return cmp.Compare(y.Score, x.Score) })
-	result.Results = result.Results[:min(len(result.Results), cmp.Or(a.Limit, 5))]
-	return result, nil
+	result.Results, err = k.fit(ctx, result.Results, cmp.Or(a.Limit, 5))
+	return result, err
+}
+
+// checkedAtOnce is how many skills are in memory at a time.
+const checkedAtOnce = 8
+
+// fit gives the first results, at most so many, whose skills may be worked by
+// and whose text is what was judged: checked as before every use.
+func (k skills) fit(ctx context.Context, all []banked, most int) ([]banked, error) {
+	kept := []banked{}
+	for len(all) > 0 && len(kept) < most {
+		var ids []string
+		n := 0
+		for ; n < len(all); n++ {
+			if slices.Contains(ids, all[n].SkillID) {
+				continue
+			}
+			if len(ids) == checkedAtOnce || n >= most-len(kept) {
+				break
+			}
+			ids = append(ids, all[n].SkillID)
+		}
+		checked, err := store.Checked(ctx, k.db, ids)
+		if err != nil {
+			return nil, fmt.Errorf("check results: %w", err)
+		}
+		for _, r := range all[:n] {
+			if s, ok := checked[r.SkillID]; ok && r.from(s) && len(kept) < most {
+				kept = append(kept, r)
+			}
+		}
+		all = all[n:]
+	}
+	return kept, nil
+}
+
+// from reports whether a result is a part of the skill.
+func (r banked) from(s format.Skill) bool {
+	if r.SectionID == "" {
+		return strings.HasPrefix(s.Description+"\n\n"+s.Body, r.Text)
+	}
+	return strings.Contains(s.Body, r.Text) || slices.ContainsFunc(s.Files, func(f format.File) bool { return strings.Contains(string(f.Content), r.Text) })
 }
 
 func round(f float64) float64 { return math.Round(f*1000) / 1000 }

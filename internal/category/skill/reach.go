@@ -33,16 +33,23 @@ func (k skills) reach(ctx context.Context, who caller.Caller, agent string) (str
 }
 
 // mine is the skill of a name that an agent works by: its own, else the global
-// one.
+// one, as skill_list shows it. One of its own that was put away is taken where
+// there is no other.
 func (k skills) mine(ctx context.Context, agent, name string) (store.Stored, error) {
 	s, err := store.Find(ctx, k.db, store.Agent, agent, name)
-	if f, ok := fault.Of(err); ok && f.Reason == fault.NotFound {
-		if global, e := store.Find(ctx, k.db, store.Global, "", name); e == nil {
-			return global, nil
-		}
+	f, none := fault.Of(err)
+	if none = none && f.Reason == fault.NotFound; !none && (err != nil || s.State != archived) {
+		return s, err
 	}
-	return s, err
+	global, e := store.Find(ctx, k.db, store.Global, "", name)
+	if f, ok := fault.Of(e); ok && f.Reason == fault.NotFound || e == nil && !none && global.State == archived {
+		return s, err
+	}
+	return global, e
 }
+
+// archived is the state of a skill that was put away.
+const archived = "archived"
 
 // scoped is the skill of a name in one scope that the caller may change.
 func (k skills) scoped(ctx context.Context, who caller.Caller, scope, name string) (store.Stored, error) {

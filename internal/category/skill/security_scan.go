@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"pawgate/internal/caller"
-	"pawgate/internal/fault"
 	format "pawgate/internal/skill"
 	"pawgate/internal/skill/scan"
 	"pawgate/internal/skill/store"
@@ -46,12 +45,9 @@ func (k skills) securityScan(ctx context.Context, who caller.Caller, a scanArgs)
 	if err != nil {
 		return scanResult{}, err
 	}
-	files, err := store.Files(ctx, k.db, s.ID, s.Version)
+	files, err := store.Read(ctx, k.db, s)
 	if err != nil {
 		return scanResult{}, err
-	}
-	if format.Digest(files) != [32]byte(s.Digest) {
-		return scanResult{}, fault.New(store.Tampered, "the stored skill %s is not the one that was judged; install it again", s.Name)
 	}
 	return scanned(scanResult{SkillID: s.ID, SkillName: s.Name, Version: s.Version, AcceptedBy: s.AcceptedBy}, files), nil
 }

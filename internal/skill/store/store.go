@@ -45,14 +45,6 @@ var (
 	insertFilesSQL string
 	//go:embed activate.sql
 	activateSQL string
-	//go:embed files.sql
-	filesSQL string
-	//go:embed find.sql
-	findSQL string
-	//go:embed verdict.sql
-	verdictSQL string
-	//go:embed used.sql
-	usedSQL string
 )
 
 // The scopes of a skill.
@@ -115,6 +107,10 @@ type row struct {
 	Version int
 	Digest  []byte
 	Latest  int
+	State   string
+	// Of the version in use.
+	Scanner    int
+	AcceptedBy string
 }
 
 // Keep stores a skill: a first version, a new one of the same lineage, or
@@ -176,19 +172,22 @@ func (k *Kept) insert(ctx context.Context, tx pgx.Tx, d Draft, digest [sha256.Si
 
 func (k *Kept) update(ctx context.Context, tx pgx.Tx, d Draft, there row, digest [sha256.Size]byte, accepted string) error {
 	k.ID, k.Version = there.ID, there.Version
+	before, err := Files(ctx, tx, there.ID, there.Version)
+	f, tampered := fault.Of(err)
+	if tampered = tampered && f.Reason == Tampered; err != nil && !tampered {
+		return err
+	}
+	tampered = tampered || skill.Digest(before) != [sha256.Size]byte(there.Digest)
+	same := [sha256.Size]byte(there.Digest) == digest
 	switch {
+	case same && !tampered: // whoever it is from, nothing is replaced
+		return k.confirm(ctx, tx, d, there, accepted)
 	case there.Lineage != d.Lineage:
 		return fault.New(fault.Conflict, "there is another skill %s here (%s, from %s); it is not replaced", d.Skill.Name, there.ID, there.Lineage).With("skill_id", there.ID)
-	case [sha256.Size]byte(there.Digest) == digest:
-		k.Outcome = "unchanged"
-		return nil
-	}
-	before, err := Files(ctx, tx, there.ID, there.Version)
-	if err != nil {
-		return err
 	}
 	k.Changes = skill.Diff(before, d.Skill.Files)
 	switch {
+	case same: // what was stored again after it was changed in the store
 	case there.Pinned:
 		return fault.New(Pinned, "%s is pinned to version %d; skill_pin with pinned false lets it change", d.Skill.Name, there.Version).With("changes", k.Changes)
 	case !d.Update:
@@ -200,6 +199,22 @@ func (k *Kept) update(ctx context.Context, tx pgx.Tx, d Draft, there row, digest
 		return err
 	}
 	_, err = postgres.Exec(ctx, tx, activateSQL, pgx.StrictNamedArgs{"id": k.ID, "version": k.Version, "now": d.Now})
+	return err
+}
+
+// confirm is for a skill that is there as it is: today's verdict is kept, and
+// who takes the risk, and what was put away comes back.
+func (k *Kept) confirm(ctx context.Context, tx pgx.Tx, d Draft, there row, accepted string) error {
+	k.Outcome = "unchanged"
+	if there.Scanner != scan.Version || accepted != "" && there.AcceptedBy == "" {
+		if err := keepVerdict(ctx, tx, Stored{ID: there.ID, Version: there.Version}, k.Verdict, accepted); err != nil {
+			return err
+		}
+	}
+	if there.State != "archived" {
+		return nil
+	}
+	_, err := postgres.Exec(ctx, tx, activateSQL, pgx.StrictNamedArgs{"id": k.ID, "version": k.Version, "now": d.Now})
 	return err
 }
 
@@ -272,108 +287,6 @@ func NewID(kind string) string {
 		id = uuid.New() // no clock: unsorted, and still unique
 	}
 	return kind + "_" + strings.ReplaceAll(id.String(), "-", "")
-}
-
-// Files are the files of one version, in the order of their paths.
-func Files(ctx context.Context, db postgres.DB, id string, version int) ([]skill.File, error) {
-	rows, err := postgres.All[struct {
-		Path       string
-		Content    []byte
-		Sha256     []byte
-		Executable bool
-	}](ctx, db, filesSQL, pgx.StrictNamedArgs{"id": id, "version": version})
-	if err != nil {
-		return nil, fmt.Errorf("read skill files: %w", err)
-	}
-	files := make([]skill.File, len(rows))
-	for i, r := range rows {
-		if sha256.Sum256(r.Content) != [sha256.Size]byte(r.Sha256) {
-			return nil, fault.New(Tampered, "the stored file %s is not the one that was stored; install the skill again", r.Path)
-		}
-		files[i] = skill.File{Path: r.Path, Content: r.Content, Executable: r.Executable}
-	}
-	return files, nil
-}
-
-// Stored is one version of a skill, as it is listed.
-type Stored struct {
-	ID          string
-	Scope       string
-	AgentID     string
-	Name        string
-	Lineage     string
-	State       string
-	Pinned      bool
-	Version     int
-	Description string
-	Tags        []string
-	Body        string
-	Digest      []byte
-	Risk        string
-	Passed      bool
-	Scanner     int
-	AcceptedBy  string
-	CreatedBy   string
-}
-
-// Find is the skill of a name in a scope, in the version in use. It fails with
-// fault.NotFound.
-func Find(ctx context.Context, db postgres.DB, scope, agent, name string) (Stored, error) {
-	s, err := postgres.One[Stored](ctx, db, findSQL, pgx.StrictNamedArgs{"scope": scope, "agent": agent, "name": name})
-	if errors.Is(err, pgx.ErrNoRows) {
-		return s, fault.New(fault.NotFound, "no skill %q here; skill_list shows those there are", short(name))
-	}
-	if err != nil {
-		return s, fmt.Errorf("find skill: %w", err)
-	}
-	return s, nil
-}
-
-func short(text string) string { return strings.ToValidUTF8(text[:min(len(text), 100)], "") }
-
-// Use reads a skill to work by it: its bytes are those that were judged, by
-// the rules of today. It fails with Unsafe or Tampered. The use is counted when
-// now is given.
-func Use(ctx context.Context, db postgres.DB, s Stored, now time.Time) (skill.Skill, scan.Verdict, error) {
-	files, err := Files(ctx, db, s.ID, s.Version)
-	if err != nil {
-		return skill.Skill{}, scan.Verdict{}, err
-	}
-	digest := skill.Digest(files)
-	if [sha256.Size]byte(s.Digest) != digest {
-		return skill.Skill{}, scan.Verdict{}, fault.New(Tampered, "the stored skill %s is not the one that was judged; install it again", s.Name)
-	}
-	v := scan.Files(files)
-	if s.Scanner != scan.Version || s.Passed != v.Passed {
-		if err := keepVerdict(ctx, db, s, v); err != nil {
-			return skill.Skill{}, v, err
-		}
-	}
-	if !v.Passed && s.AcceptedBy == "" {
-		return skill.Skill{}, v, refused(s.Name, v, skill.Hex(digest))
-	}
-	parsed, problems := skill.Parse("", files)
-	if broken := problems.Broken(); len(broken) > 0 {
-		return skill.Skill{}, v, fault.New(Tampered, "the stored skill %s breaks the format: %s", s.Name, broken.Error())
-	}
-	if !now.IsZero() {
-		if _, err := postgres.Exec(ctx, db, usedSQL, pgx.StrictNamedArgs{"id": s.ID, "now": now}); err != nil {
-			return skill.Skill{}, v, fmt.Errorf("count use: %w", err)
-		}
-	}
-	return parsed, v, nil
-}
-
-func keepVerdict(ctx context.Context, db postgres.DB, s Stored, v scan.Verdict) error {
-	findings, err := json.Marshal(v.Findings)
-	if err != nil {
-		return err
-	}
-	if _, err := postgres.Exec(ctx, db, verdictSQL, pgx.StrictNamedArgs{"id": s.ID, "version": s.Version, "risk": v.Risk, "passed": v.Passed,
-		"findings": string(findings), "omitted": v.Omitted, "scanner": v.Scanner}); err != nil {
-		return fmt.Errorf("keep verdict: %w", err)
-	}
-	return nil
 }
 
 // errDry rolls a trial back.
