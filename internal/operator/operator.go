@@ -116,7 +116,7 @@ func (s *session) commands() tool.Category {
 		tool.Read("oauth_list", "List the subjects and the agents they act as.", s.oauthList),
 
 		tool.Write("maintain", "Remove what is of no use any more and prepare the coming months.", s.maintain, tool.Idempotent),
-	}, slices.Concat(s.soulCommands(), s.peopleCommands(), s.memoryCommands(), s.odooCommands(), s.workCommands(), s.channelCommands(), s.costCommands())...)}
+	}, slices.Concat(s.soulCommands(), s.peopleCommands(), s.memoryCommands(), s.odooCommands(), s.workCommands(), s.channelCommands(), s.costCommands(), s.skillCommands())...)}
 }
 
 // env is what may stand in a key.

@@ -44,6 +44,7 @@ const (
 	PathTooLong          Rule = "path_too_long"
 	PathTwice            Rule = "path_twice"
 	NotAFile             Rule = "not_a_plain_file"
+	NotRead              Rule = "not_read"
 	FileTooLarge         Rule = "file_too_large"
 	TotalTooLarge        Rule = "skill_too_large"
 	TooManyFiles         Rule = "too_many_files"

@@ -2,17 +2,19 @@ package skill
 
 import (
 	"archive/zip"
+	"bytes"
 	"errors"
 	"io"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 )
 
 // ReadDir reads the files of a skill's folder: plain files alone. Anything
 // else, a symbolic link above all, refuses the whole folder, and nothing is
 // read behind it. Folders and files of version control and of the system are
-// passed over.
+// passed over; of those that hold what a program may run, an advice says so.
 func ReadDir(dir fs.FS) ([]File, Problems) {
 	var files []File
 	var ps Problems
@@ -23,7 +25,12 @@ func ReadDir(dir fs.FS) ([]File, Problems) {
 			return err
 		case name == ".":
 			return nil
-		case d.IsDir() && d.Name() == ".git", d.Name() == ".DS_Store", d.Name() == "__pycache__":
+		case passedOver(d.Name()):
+			if d.Name() != ".DS_Store" {
+				p := problem(NotRead, name, "it is no part of the skill, and is not looked at; delete it where the folder is used as it is")
+				p.Advice = true
+				ps = append(ps, p)
+			}
 			if d.IsDir() {
 				return fs.SkipDir
 			}
@@ -53,6 +60,12 @@ func ReadDir(dir fs.FS) ([]File, Problems) {
 		ps = append(ps, problem(NotAFile, "", "the folder cannot be read"))
 	}
 	return files, ps
+}
+
+// passedOver are names of version control, of the system and of what Python
+// makes by itself.
+func passedOver(name string) bool {
+	return name == ".git" || name == ".DS_Store" || name == "__pycache__"
 }
 
 func readFile(dir fs.FS, name string, d fs.DirEntry) (File, *Problem) {
@@ -104,6 +117,9 @@ func ReadZip(r io.ReaderAt, size int64) (folder string, files []File, ps Problem
 		}
 		if p, ok := checkPath(name); !ok {
 			return "", nil, Problems{p}
+		}
+		if slices.ContainsFunc(strings.Split(name, "/"), func(part string) bool { return passedOver(part) || part == "__MACOSX" }) {
+			continue // what macOS and others put in; nothing of it is kept
 		}
 		if !mode.IsRegular() {
 			return "", nil, Problems{problem(NotAFile, name, "it is a link or another thing that is no plain file")}
@@ -159,4 +175,28 @@ func unwrap(files []File) (string, []File) {
 		files[i].Path = strings.TrimPrefix(files[i].Path, folder+"/")
 	}
 	return path.Base(folder), files
+}
+
+// WriteZip is an archive of a skill that ReadZip reads back.
+func WriteZip(files []File) ([]byte, error) {
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	for _, f := range files {
+		h := &zip.FileHeader{Name: f.Path, Method: zip.Deflate}
+		h.SetMode(0o644)
+		if f.Executable {
+			h.SetMode(0o755)
+		}
+		out, err := w.CreateHeader(h)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := out.Write(f.Content); err != nil {
+			return nil, err
+		}
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
 }

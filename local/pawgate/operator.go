@@ -39,7 +39,7 @@ var (
 )
 
 func operatorRows() []row {
-	return slices.Concat(migrateRows(), agentRows(), soulRows(), peopleRows(), keyRows(), approvalRows(), stopRows(), auditRows(), oauthRows(), memoryRows(), odooRows(), workRows(), channelRows(), costRows())
+	return slices.Concat(migrateRows(), agentRows(), soulRows(), peopleRows(), keyRows(), approvalRows(), stopRows(), auditRows(), oauthRows(), memoryRows(), odooRows(), workRows(), channelRows(), costRows(), skillRows())
 }
 
 // schema is what may stand on the command line.

@@ -98,7 +98,7 @@ func TestExamples(t *testing.T) {
 				for _, local := range r.local {
 					delete(p.args, local.Name)
 				}
-				if encoded, _ := json.Marshal(p.args); !slices.Contains([]string{"agent import", "memory import", "cost import"}, c.name) {
+				if encoded, _ := json.Marshal(p.args); !slices.Contains([]string{"agent import", "memory import", "cost import", "skill import", "skill export"}, c.name) {
 					if _, err := d.Args.Normalize(encoded); err != nil {
 						t.Errorf("%q: %s: %v", e, encoded, err)
 					}
@@ -274,7 +274,8 @@ func TestColumns(t *testing.T) {
 	if _, err := usage.Record(t.Context(), postgrestest.Pool(t, configFromEnv(t)), spent); err != nil {
 		t.Fatal(err)
 	}
-	given := map[string]string{"agent limits": "bot", "soul log": "bot", "agent explain": "bot list_agents", "schedule import": "- --agent-id bot"}
+	x.ok("skill", "import", "bot", filepath.Join(tree(t, map[string]string{"pdf/SKILL.md": "# PDF\n\nFills forms.\n"}), "pdf"))
+	given := map[string]string{"skill list": "bot", "agent limits": "bot", "soul log": "bot", "agent explain": "bot list_agents", "schedule import": "- --agent-id bot"}
 	x.stdin = `[{"name": "mondays", "cron": "0 9 * * 2", "task": "x"}, {"name": "never", "cron": "0 0 30 2 *", "task": "x"}]`
 	for _, r := range operatorRows() {
 		if r.view.list == "" || r.name == "migrate" { // nothing is left to migrate

@@ -47,8 +47,9 @@ func scanSkill(_ context.Context, a *app, args []string) error {
 		return err
 	}
 	verdict := scan.Verdict{Risk: scan.Clean, Findings: []scan.Finding{}}
-	if len(problems) == 0 {
-		_, problems = skill.Parse(folder, files)
+	if len(problems.Broken()) == 0 {
+		_, parsed := skill.Parse(folder, files)
+		problems = append(problems, parsed...)
 		verdict = scan.Files(files)
 	}
 	if *asJSON {
@@ -96,7 +97,12 @@ func readSkill(name string) (folder string, files []skill.File, problems skill.P
 		if err != nil {
 			return "", nil, nil, err
 		}
-		files, problems = skill.ReadDir(os.DirFS(name))
+		root, err := os.OpenRoot(name) // nothing that changes meanwhile leads out of it
+		if err != nil {
+			return "", nil, nil, fmt.Errorf("there is no %s that can be read", name)
+		}
+		defer root.Close()
+		files, problems = skill.ReadDir(root.FS())
 		return filepath.Base(absolute), files, problems, nil
 	}
 	f, err := os.Open(name)
