@@ -138,12 +138,10 @@ type downloaded struct {
 
 // download fetches the files of a skill's folder at one commit.
 func (k skills) download(ctx context.Context, h hub, a installArgs) (downloaded, error) {
-	d := downloaded{commit: a.Ref}
+	var d downloaded
 	var err error
-	if !github.IsCommit(a.Ref) {
-		if d.commit, err = k.github.Commit(ctx, h.repo, a.Ref); err != nil {
-			return d, err
-		}
+	if d.commit, err = k.github.Resolve(ctx, h.repo, a.Ref); err != nil {
+		return d, err
 	}
 	entries, err := k.inFolder(ctx, h, a, &d)
 	if err != nil {

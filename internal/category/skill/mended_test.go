@@ -3,6 +3,7 @@ package skill_test
 import (
 	"testing"
 
+	"pawgate/internal/client/github/githubtest"
 	"pawgate/internal/fault"
 	format "pawgate/internal/skill"
 	"pawgate/internal/skill/store"
@@ -143,5 +144,18 @@ func TestSkillList_of_a_broken_database(t *testing.T) {
 	b.exec(t, `alter table skills rename column lineage to gone`)
 	if got := tooltest.Call(t, b.cat, tooltest.Who("clerk"), "skill_list", `{"skill_name":"review"}`); got.Fault == nil || got.Fault.Reason == fault.NotFound {
 		t.Errorf("got %+v", got)
+	}
+}
+
+// A commit's number alone does not make it the hub's.
+func TestSkillHubInstall_takes_no_commit_of_a_fork(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.push(map[string]string{"pdf/SKILL.md": text("pdf", "Fills forms.", "x")})
+	fork := b.hub.Aside("acme/skills", "", map[string]githubtest.File{"pdf/SKILL.md": {Content: text("pdf", "Fills forms.", "Theirs.")}})
+	tooltest.Fault(t, b.cat, tooltest.Who("clerk"), "skill_hub_install", map[string]any{"hub": "acme", "skill_name": "pdf", "ref": fork}, fault.NotFound)
+	tooltest.Invalid(t, b.cat, tooltest.Who("clerk"), "skill_hub_install", `{"hub":"acme","skill_name":"pdf","ref":"pull/7/head"}`, "ref")
+	if b.count(t, `select count(*) from skills`) != 0 {
+		t.Error("it was kept")
 	}
 }

@@ -96,11 +96,74 @@ func CheckRef(parameter, ref string) error {
 	if len(ref) > maxRef || !refName.MatchString(ref) || strings.Contains(ref, "..") || strings.Contains(ref, "//") || strings.HasSuffix(ref, "/") {
 		return fault.Invalid(parameter, "%s must be a branch, tag or commit", parameter)
 	}
+	// Anybody may open a pull request, and its commits have names here.
+	if name := strings.TrimPrefix(ref, "refs/"); strings.HasPrefix(name, "pull/") || name != ref && !strings.HasPrefix(name, "heads/") && !strings.HasPrefix(name, "tags/") {
+		return fault.Invalid(parameter, "%s must be a branch, tag or commit of the repository itself, and no pull request", parameter)
+	}
 	return nil
 }
 
 // IsCommit reports whether a ref names a commit for good.
 func IsCommit(ref string) bool { return sha.MatchString(ref) }
+
+// abbreviated is what GitHub may take for a commit without asking where it is.
+var abbreviated = regexp.MustCompile(`^[0-9a-f]{4,40}$`)
+
+// Resolve is the commit that a ref names, "" the default branch, for good: it
+// is of this repository. GitHub keeps a repository and all of its forks
+// together and gives a commit of any of them by its number, so whoever forks a
+// repository could have its commits taken for the repository's. A number is
+// therefore good only for what the default branch has in its history, or what a
+// branch is at (docs.github.com/rest/commits: compare two commits, list branches
+// for HEAD commit). It fails with fault.NotFound otherwise.
+func (c *Client) Resolve(ctx context.Context, repo, ref string) (string, error) {
+	commit := ref
+	var err error
+	if !IsCommit(ref) {
+		if commit, err = c.Commit(ctx, repo, ref); err != nil {
+			return "", err
+		}
+	}
+	if !abbreviated.MatchString(ref) {
+		return commit, nil
+	}
+	head, err := c.Commit(ctx, repo, "")
+	if err != nil || head == commit {
+		return commit, err
+	}
+	var compared struct {
+		Status string `json:"status"`
+	}
+	err = c.ask(ctx, repo, "/compare/"+head+"..."+commit+"?per_page=1", &compared)
+	if f, ok := fault.Of(err); err != nil && !(ok && (f.Reason == fault.NotFound || f.Reason == fault.TooLarge)) { // none: no common history
+		return "", err
+	}
+	if compared.Status == "behind" || compared.Status == "identical" {
+		return commit, nil
+	}
+	var tips []struct {
+		Name string `json:"name"`
+	}
+	if err := c.ask(ctx, repo, "/commits/"+commit+"/branches-where-head", &tips); err != nil {
+		return "", err
+	}
+	if len(tips) == 0 {
+		return "", fault.New(fault.NotFound, "%s has no commit %s on its default branch or at the tip of another: it may be a fork's, so nothing was taken; name a branch or tag, or leave ref out", repo, commit)
+	}
+	return commit, nil
+}
+
+// ask reads a JSON answer.
+func (c *Client) ask(ctx context.Context, repo, path string, into any) error {
+	body, err := c.get(ctx, repo, path, "application/vnd.github+json")
+	if err != nil {
+		return err
+	}
+	if json.Unmarshal(body, into) != nil {
+		return badAnswer(repo)
+	}
+	return nil
+}
 
 // Commit is the commit that a branch, tag or commit is at; "" is the default
 // branch.

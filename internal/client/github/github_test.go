@@ -147,3 +147,47 @@ func TestNames(t *testing.T) {
 		t.Error("an address that is none is taken")
 	}
 }
+
+// Whoever forks a repository has commits that GitHub gives in its name.
+func TestResolve_takes_no_commit_of_a_fork(t *testing.T) {
+	t.Parallel()
+	g := githubtest.New(t)
+	files := func(text string) map[string]githubtest.File {
+		return map[string]githubtest.File{"pdf/SKILL.md": {Content: text}}
+	}
+	first := g.Push("acme/skills", files("1"))
+	second := g.Push("acme/skills", files("2"))
+	tip := g.Aside("acme/skills", "next", files("3"))
+	fork := g.Aside("acme/skills", "", files("evil"))
+	c := client(t, g, "")
+	for ref, want := range map[string]string{"": second, "main": second, "next": tip, first: first, second: second, tip: tip, first[:10]: first} {
+		if got, err := c.Resolve(t.Context(), "acme/skills", ref); err != nil || got != want {
+			t.Errorf("%q: %q, %v, want %q", ref, got, err, want)
+		}
+	}
+	for _, ref := range []string{fork, fork[:8], "nowhere"} {
+		if got, err := c.Resolve(t.Context(), "acme/skills", ref); reason(err) != fault.NotFound {
+			t.Errorf("%q: %q, %v", ref, got, err)
+		}
+	}
+	g.Refuse = func(w http.ResponseWriter, r *http.Request) bool {
+		if strings.Contains(r.URL.Path, "/compare/") {
+			w.WriteHeader(http.StatusBadGateway)
+			return true
+		}
+		return false
+	}
+	if got, err := c.Resolve(t.Context(), "acme/skills", first); reason(err) != fault.Unavailable {
+		t.Errorf("when it cannot be told: %q, %v", got, err)
+	}
+	for _, ref := range []string{"pull/1/head", "refs/pull/1/head", "refs/notes/x", "a..b", "a/", "-x"} {
+		if github.CheckRef("ref", ref) == nil {
+			t.Errorf("%q is taken", ref)
+		}
+	}
+	for _, ref := range []string{"main", "v1.2", "feature/x", "refs/heads/main", "tags/v1"} {
+		if err := github.CheckRef("ref", ref); err != nil {
+			t.Errorf("%q: %v", ref, err)
+		}
+	}
+}

@@ -41,6 +41,7 @@ type repo struct {
 	head    string
 	commits map[string]map[string]File
 	refs    map[string]string
+	history []string // of the default branch, the first commit first
 }
 
 // New is a server that ends with the test.
@@ -64,6 +65,22 @@ func (g *GitHub) Push(name string, files map[string]File) string {
 	}
 	commit := hash("commit", fmt.Sprint(len(r.commits), files))
 	r.commits[commit], r.head, r.refs["main"] = files, commit, commit
+	r.history = append(r.history, commit)
+	return commit
+}
+
+// Aside makes a commit that is not on the default branch: at the tip of a
+// branch, or, without one, a fork's, which GitHub gives by its number all the
+// same.
+func (g *GitHub) Aside(name, branch string, files map[string]File) string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	r := g.repos[name]
+	commit := hash("commit", "aside "+branch+fmt.Sprint(len(r.commits), files))
+	r.commits[commit] = files
+	if branch != "" {
+		r.refs[branch] = commit
+	}
 	return commit
 }
 
@@ -108,7 +125,14 @@ func (g *GitHub) serve(w http.ResponseWriter, req *http.Request) {
 		kind, name, _ = strings.Cut(name, "/")
 	}
 	switch kind {
+	case "compare":
+		base, head, _ := strings.Cut(name, "...")
+		g.compare(w, r, base, head)
 	case "commits":
+		if commit, ok := strings.CutSuffix(name, "/branches-where-head"); ok {
+			g.tips(w, r, commit)
+			return
+		}
 		g.commit(w, r, name)
 	case "trees":
 		g.tree(w, r, name, req.URL.Query().Has("recursive"))
@@ -124,11 +148,40 @@ func (g *GitHub) commit(w http.ResponseWriter, r *repo, ref string) {
 	if ref == "HEAD" {
 		commit = r.head
 	}
+	for full := range r.commits { // abbreviated
+		if len(ref) >= 7 && strings.HasPrefix(full, ref) {
+			commit = full
+		}
+	}
 	if r.commits[commit] == nil {
 		answer(w, http.StatusUnprocessableEntity, map[string]string{"message": "No commit found for SHA: " + ref})
 		return
 	}
 	_, _ = w.Write([]byte(commit))
+}
+
+func (g *GitHub) compare(w http.ResponseWriter, r *repo, base, head string) {
+	at, is := slices.Index(r.history, base), slices.Index(r.history, head)
+	status := "diverged"
+	switch {
+	case base == head:
+		status = "identical"
+	case at >= 0 && is >= 0 && is < at:
+		status = "behind"
+	case at >= 0 && is > at:
+		status = "ahead"
+	}
+	answer(w, http.StatusOK, map[string]any{"status": status, "commits": []any{}})
+}
+
+func (g *GitHub) tips(w http.ResponseWriter, r *repo, commit string) {
+	tips := []map[string]any{}
+	for name, at := range r.refs {
+		if at == commit {
+			tips = append(tips, map[string]any{"name": name, "commit": map[string]string{"sha": at}, "protected": false})
+		}
+	}
+	answer(w, http.StatusOK, tips)
 }
 
 func (g *GitHub) tree(w http.ResponseWriter, r *repo, name string, recursive bool) {
