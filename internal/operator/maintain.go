@@ -33,6 +33,9 @@ type Maintained struct {
 	Slots     int            `json:"slots"`     // records of slots of schedules, as old
 	Schedules int            `json:"schedules"` // schedules without a slot to come, as old
 	Reminders int            `json:"reminders"` // reminders that were over more than 30 days ago
+	// Skills counts searches without an answer and listings of hubs that nobody
+	// looks at any more, and versions beyond the newest 20 of a skill.
+	Skills int `json:"skills"`
 	// Consolidated counts the agents whose memories were gone over.
 	Consolidated int `json:"consolidated" db:"-"`
 	Counters     int `json:"counters"` // of telemetry and of budgets, that nothing asks for any more

@@ -24,6 +24,16 @@ with outcomes as (
     delete from usage_series where seen_at < now() - interval '60 days' returning 1
 ), over as (
     delete from budget_spent s where began < now() - interval '400 days' returning 1
+), unanswered as (
+    delete from skill_misses where last_at < now() - interval '400 days' returning 1
+), hubs as (
+    delete from skill_hubs where fetched_at < now() - interval '30 days' returning 1
+), versions as (
+    -- The one in use and the newest 20 of each skill stay.
+    delete from skill_versions v using skills s
+    where s.id = v.skill_id and v.version <> s.version and v.created_at < now() - interval '30 days'
+      and v.version <= (select max(l.version) from skill_versions l where l.skill_id = s.id) - 20
+    returning 1
 ), months as (
     select (date_trunc('month', now()) + n * interval '1 month')::date as month from generate_series(0, 3) n
 ), made as (
@@ -32,4 +42,5 @@ with outcomes as (
 select (select count(*) from outcomes) as outcomes, (select count(*) from old) as approvals, (select count(*) from stale) as decisions,
        (select count(*) from full_again) as buckets, (select count(*) from ended) as work, (select count(*) from slots) as slots,
        (select count(*) from once) as schedules, (select count(*) from reminded) as reminders, (select count(*) from made where missing) as partitions,
+       (select count(*) from unanswered) + (select count(*) from hubs) + (select count(*) from versions) as skills,
        (select count(*) from counters) + (select count(*) from over) as counters

@@ -1,6 +1,7 @@
 package skill
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -135,7 +137,7 @@ func (k skills) indexes(ctx context.Context, hubs []hub) []listing {
 	}
 	waiting.Wait()
 	for i := range all {
-		if all[i].failed == "" && all[i].FetchedAt.After(kept[i].FetchedAt) {
+		if all[i].FetchedAt.After(kept[i].FetchedAt) {
 			k.keepListing(context.WithoutCancel(ctx), all[i])
 		}
 	}
@@ -166,10 +168,7 @@ func (k skills) keepListing(ctx context.Context, l listing) {
 // with the reason.
 func (k skills) fetchListing(ctx context.Context, h hub, before listing) listing {
 	fail := func(err error) listing {
-		before.failed = "it did not answer in time"
-		if f, ok := fault.Of(err); ok {
-			before.failed = f.Message
-		}
+		before.failed = reasonOf(err)
 		return before
 	}
 	commit, err := k.github.Commit(ctx, h.repo, "")
@@ -177,12 +176,10 @@ func (k skills) fetchListing(ctx context.Context, h hub, before listing) listing
 		return fail(err)
 	}
 	now := listing{hub: h, Commit: commit, Skills: []offer{}, FetchedAt: k.now()}
+	var entries []github.Entry
 	if commit == before.Commit {
-		now.Skills = before.Skills
-		return now
-	}
-	entries, _, err := k.github.Tree(ctx, h.repo, commit, true)
-	if err != nil {
+		now.Skills = slices.Clone(before.Skills)
+	} else if entries, _, err = k.github.Tree(ctx, h.repo, commit, true); err != nil {
 		return fail(err)
 	}
 	for _, e := range entries {
@@ -192,19 +189,35 @@ func (k skills) fetchListing(ctx context.Context, h hub, before listing) listing
 			now.Skills = append(now.Skills, offer{Name: path.Base(folder), Path: folder, Blob: e.SHA})
 		}
 	}
+	// What could not be described is there by its name, and looked at again
+	// soon: GitHub allows few requests, and all of them must not be for nothing.
 	if err := k.describe(ctx, &now, before); err != nil {
-		return fail(err)
+		now.failed = reasonOf(err)
+		now.FetchedAt = now.FetchedAt.Add(soon - listingAge)
 	}
 	return now
 }
 
-// describe fetches the descriptions that are not known.
+// soon is after how long a listing with gaps is looked at again.
+const soon = time.Hour
+
+// reasonOf is why a hub was not looked at whole, in words for the caller.
+func reasonOf(err error) string {
+	if f, ok := fault.Of(err); ok {
+		return f.Message
+	}
+	return "it did not answer in time"
+}
+
+// describe fetches the descriptions that are not known, the rest with the next
+// listing. What it has when it fails stays.
 func (k skills) describe(ctx context.Context, l *listing, before listing) error {
 	known := map[string]string{}
 	for _, o := range before.Skills {
 		known[o.Blob] = o.Description
 	}
-	group, ctx := errgroup.WithContext(ctx)
+	var group errgroup.Group // what is under way when one fails is not for nothing
+	var stop atomic.Bool
 	group.SetLimit(atOnce)
 	fetched := 0
 	for i := range l.Skills {
@@ -214,15 +227,19 @@ func (k skills) describe(ctx context.Context, l *listing, before listing) error 
 		}
 		fetched++
 		group.Go(func() error {
+			if stop.Load() {
+				return nil
+			}
 			content, err := k.github.Blob(ctx, l.repo, o.Blob, format.MaxMain)
 			if f, ok := fault.Of(err); ok && f.Reason == fault.TooLarge {
 				return nil // the skill could not be installed either
 			}
 			if err != nil {
+				stop.Store(true)
 				return err
 			}
 			s, _ := format.Parse("", []format.File{{Path: format.Main, Content: content}})
-			o.Description = s.Description
+			o.Description = cmp.Or(s.Description, " ") // not nothing: that is looked for again
 			return nil
 		})
 	}
@@ -240,7 +257,7 @@ func (k skills) markInstalled(ctx context.Context, agent string, list []found) e
 	}
 	for i, f := range list {
 		list[i].Installed = f.Scope == "hub" && slices.ContainsFunc(rows, func(r struct{ Hub, Repo, Path string }) bool {
-			return r.Hub == f.Hub && r.Path == f.Path && (f.Owner == "" || r.Repo == f.Owner)
+			return r.Hub == f.Hub && r.Path == f.Path && (f.Owner == "" || strings.EqualFold(r.Repo, f.Owner))
 		})
 	}
 	return nil

@@ -1,7 +1,11 @@
 package skill_test
 
 import (
+	"fmt"
+	"net/http"
+	"strings"
 	"testing"
+	"time"
 
 	"pawgate/internal/client/github/githubtest"
 	"pawgate/internal/fault"
@@ -157,5 +161,68 @@ func TestSkillHubInstall_takes_no_commit_of_a_fork(t *testing.T) {
 	tooltest.Invalid(t, b.cat, tooltest.Who("clerk"), "skill_hub_install", `{"hub":"acme","skill_name":"pdf","ref":"pull/7/head"}`, "ref")
 	if b.count(t, `select count(*) from skills`) != 0 {
 		t.Error("it was kept")
+	}
+}
+
+// An agent does not fill the database with skills.
+func TestSkill_quota(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.push(map[string]string{"pdf/SKILL.md": text("pdf", "Fills forms.", "x"), "mail/SKILL.md": text("mail", "Sorts.", "x")})
+	fill := func(scope, agent, by string, n int) {
+		t.Helper()
+		b.exec(t, `insert into skills (id, scope, agent_id, name, lineage, version, created_by, created_at, updated_at)
+			select $1 || $3 || n, $1, nullif($2, ''), $3 || 'x' || n, 'x', 1, $3, now(), now() from generate_series(1, $4) n`, scope, agent, by, n)
+	}
+	fill("agent", "clerk", "clerk", store.MaxSkills-1)
+	tooltest.OK[installed](t, b.cat, tooltest.Who("clerk"), "skill_hub_install", `{"hub":"acme","skill_name":"pdf"}`)
+	tooltest.Fault(t, b.cat, tooltest.Who("clerk"), "skill_hub_install", `{"hub":"acme","skill_name":"mail"}`, store.OverQuota)
+	tooltest.OK[installed](t, b.cat, tooltest.Who("stranger"), "skill_hub_install", `{"hub":"acme","skill_name":"mail"}`)
+	fill("shared", "", "clerk", store.MaxSkills)
+	tooltest.Fault(t, b.cat, tooltest.Who("clerk"), "shared_skill_share", `{"skill_name":"pdf"}`, store.OverQuota)
+	tooltest.OK[copied](t, b.cat, tooltest.Who("stranger"), "shared_skill_share", `{"skill_name":"mail"}`)
+}
+
+// With few requests a listing grows from one look to the next, and none of
+// them is for nothing.
+func TestSkillSearch_of_a_hub_with_many_skills(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	files := map[string]string{}
+	for i := range 70 {
+		name := fmt.Sprintf("skill-%02d", i)
+		files[name+"/SKILL.md"] = text(name, fmt.Sprintf("Juggles %d balls.", i), "x")
+	}
+	b.push(files)
+	blobs := 0
+	allowed := 20
+	b.hub.Refuse = func(w http.ResponseWriter, r *http.Request) bool {
+		if !strings.Contains(r.URL.Path, "/blobs/") {
+			return false
+		}
+		if blobs++; blobs > allowed {
+			w.Header().Set("X-RateLimit-Remaining", "0")
+			w.WriteHeader(http.StatusForbidden)
+			return true
+		}
+		return false
+	}
+	find := func() searchResult {
+		return tooltest.OK[searchResult](t, b.cat, tooltest.Who("clerk"), "skill_search", `{"query":"juggles balls","limit":50}`)
+	}
+	if got := find(); len(got.Skills) != allowed || len(got.Unreachable) != 1 || !got.Unreachable[0].Stale {
+		t.Errorf("within the limit: %d skills, %+v", len(got.Skills), got.Unreachable)
+	}
+	asked := blobs
+	if find(); blobs != asked {
+		t.Errorf("asked %d more at once", blobs-asked)
+	}
+	b.now, blobs, allowed = b.now.Add(time.Hour+time.Minute), 0, 1000
+	if got := find(); len(got.Skills) != 50 || len(got.Unreachable) != 0 || blobs != 50 {
+		t.Errorf("an hour later: %d skills, %d requests, %+v", len(got.Skills), blobs, got.Unreachable)
+	}
+	b.now, blobs = b.now.Add(25*time.Hour), 0
+	if find(); blobs != 0 {
+		t.Errorf("fetched again what is known: %d", blobs)
 	}
 }

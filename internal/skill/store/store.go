@@ -43,6 +43,10 @@ var (
 	insertVersionSQL string
 	//go:embed insert_files.sql
 	insertFilesSQL string
+	//go:embed count_lock.sql
+	countLockSQL string
+	//go:embed count.sql
+	countSQL string
 	//go:embed activate.sql
 	activateSQL string
 )
@@ -162,12 +166,45 @@ func summary(v scan.Verdict) string {
 }
 
 func (k *Kept) insert(ctx context.Context, tx pgx.Tx, d Draft, digest [sha256.Size]byte, accepted string) error {
+	if err := withinQuota(ctx, tx, d); err != nil {
+		return err
+	}
 	k.ID, k.Version, k.Outcome = NewID("s"), 1, "installed"
 	if _, err := postgres.Exec(ctx, tx, insertSQL, pgx.StrictNamedArgs{"id": k.ID, "scope": d.Scope, "agent": d.Agent, "name": d.Skill.Name,
 		"lineage": d.Lineage, "state": d.State, "by": d.By, "now": d.Now}); err != nil {
 		return fmt.Errorf("insert skill: %w", err)
 	}
 	return k.insertVersion(ctx, tx, d, digest, accepted)
+}
+
+// MaxSkills is how many skills an agent has at most, and how many it shares.
+const MaxSkills = 500
+
+// OverQuota is the reason of one skill too many.
+const OverQuota fault.Reason = "over_quota"
+
+// withinQuota refuses one skill too many, under a lock, so that two that come
+// at once do not both take the last place. Operators keep what global ones
+// there are.
+func withinQuota(ctx context.Context, tx pgx.Tx, d Draft) error {
+	if d.Scope == Global {
+		return nil
+	}
+	args := pgx.StrictNamedArgs{"scope": d.Scope, "agent": d.Agent, "by": ""}
+	if d.Scope == Shared {
+		args["by"] = d.By
+	}
+	if _, err := postgres.Exec(ctx, tx, countLockSQL, args); err != nil {
+		return fmt.Errorf("lock skills: %w", err)
+	}
+	n, err := postgres.One[struct{ Skills int }](ctx, tx, countSQL, args)
+	if err != nil {
+		return fmt.Errorf("count skills: %w", err)
+	}
+	if n.Skills >= MaxSkills {
+		return fault.New(OverQuota, "there are %d skills here, and no more are kept; the operator removes some: pawgate skill remove", n.Skills)
+	}
+	return nil
 }
 
 func (k *Kept) update(ctx context.Context, tx pgx.Tx, d Draft, there row, digest [sha256.Size]byte, accepted string) error {
