@@ -98,3 +98,24 @@ func TestSkillExport_checks(t *testing.T) {
 	}
 	ok[operator.SkillExported](b, "skill export", `{"agent_id":"bot","skill_name":"pdf"}`)
 }
+
+// Upkeep removes what nobody looks at any more, and never the version in use.
+func TestMaintain_of_skills(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ok[noted](b, "agent create", `{"agent_id":"bot"}`)
+	for i := range 23 {
+		ok[operator.SkillImported](b, "skill import", b.importSkill("bot", "pdf", "# PDF\n\nFills forms.\n"+strings.Repeat("x", i+1)+"\n", map[string]any{"update": true}))
+	}
+	b.exec(`update skill_versions set created_at = now() - interval '31 days'`)
+	b.exec(`update skills set version = 2`)
+	b.exec(`insert into skill_hubs (hub, commit, skills, fetched_at) values ('old', 'c', '[]', now() - interval '31 days'), ('new', 'c', '[]', now())`)
+	b.exec(`insert into skill_misses (agent_id, key, query, last_at) values ('bot', 'old', 'old', now() - interval '401 days'), ('bot', 'new', 'new', now())`)
+	if got := ok[operator.Maintained](b, "maintain", `{}`); got.Skills != 4 { // versions 1 and 3, a hub, a question
+		t.Errorf("removed %d", got.Skills)
+	}
+	if got := ok[operator.Maintained](b, "maintain", `{}`); got.Skills != 0 {
+		t.Errorf("removed %d more", got.Skills)
+	}
+	ok[operator.SkillExported](b, "skill export", `{"agent_id":"bot","skill_name":"pdf"}`)
+}

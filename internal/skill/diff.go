@@ -21,9 +21,10 @@ type Change struct {
 
 // Bounds of a diff.
 const (
-	maxDiff    = 8 << 10 // bytes of one file's
-	maxCompare = 3000    // lines of each side, equal beginnings and ends left out
-	around     = 2       // lines shown before and after
+	maxDiff    = 8 << 10  // bytes of one file's
+	maxDiffs   = 64 << 10 // bytes of all files'
+	maxCompare = 3000     // lines of each side, equal beginnings and ends left out
+	around     = 2        // lines shown before and after
 )
 
 // Diff compares two versions of a skill, in the order of the paths.
@@ -40,6 +41,7 @@ func Diff(before, after []File) []Change {
 		}
 	}
 	slices.Sort(paths)
+	left := maxDiffs
 	for _, p := range paths {
 		a, was := old[p]
 		b, is := fresh[p]
@@ -57,7 +59,12 @@ func Diff(before, after []File) []Change {
 			continue
 		}
 		if text(a.Content) && text(b.Content) {
-			c.Diff, c.Truncated = lines(string(a.Content), string(b.Content))
+			if left > 0 {
+				c.Diff, c.Truncated = lines(string(a.Content), string(b.Content), min(maxDiff, left))
+			} else {
+				c.Truncated = true // which files differ is told of all of them
+			}
+			left -= len(c.Diff)
 		}
 		changes = append(changes, c)
 	}
@@ -74,8 +81,8 @@ func byPath(files []File) map[string]File {
 
 func text(b []byte) bool { return utf8.Valid(b) && bytes.IndexByte(b, 0) < 0 }
 
-// lines is the difference of two texts, line by line.
-func lines(a, b string) (diff string, truncated bool) {
+// lines is the difference of two texts, line by line, in so many bytes at most.
+func lines(a, b string, most int) (diff string, truncated bool) {
 	x, y := splitLines(a), splitLines(b)
 	head := 0
 	for head < len(x) && head < len(y) && x[head] == y[head] {
@@ -85,7 +92,7 @@ func lines(a, b string) (diff string, truncated bool) {
 	for tail < len(x)-head && tail < len(y)-head && x[len(x)-1-tail] == y[len(y)-1-tail] {
 		tail++
 	}
-	out := hunk{}
+	out := hunk{most: most}
 	for _, line := range x[max(0, head-around):head] {
 		out.add(' ', line)
 	}
@@ -105,12 +112,13 @@ func splitLines(s string) []string {
 
 type hunk struct {
 	text strings.Builder
+	most int // bytes
 	full bool
 	same []string // equal lines not written yet
 }
 
 func (h *hunk) add(sign byte, line string) {
-	if h.full || h.text.Len()+len(line) > maxDiff {
+	if h.full || h.text.Len()+len(line) > h.most {
 		h.full = true
 		return
 	}

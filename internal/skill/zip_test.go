@@ -3,6 +3,7 @@ package skill_test
 import (
 	"archive/zip"
 	"bytes"
+	"fmt"
 	"io/fs"
 	"strings"
 	"testing"
@@ -103,5 +104,40 @@ func TestDiff(t *testing.T) {
 	long := []skill.File{{Path: "a", Content: []byte(strings.Repeat("line\n", 9000))}}
 	if c := skill.Diff(nil, long); !c[0].Truncated || len(c[0].Diff) > 9<<10 {
 		t.Errorf("a long diff has %d bytes, truncated %v", len(c[0].Diff), c[0].Truncated)
+	}
+	// An answer must not grow with the number of files.
+	var many []skill.File
+	for i := range skill.MaxFiles {
+		many = append(many, skill.File{Path: fmt.Sprintf("f%03d", i), Content: []byte(strings.Repeat("line\n", 3000))})
+	}
+	total := 0
+	changes := skill.Diff(nil, many)
+	for _, c := range changes {
+		total += len(c.Diff)
+	}
+	if last := changes[len(changes)-1]; len(changes) != skill.MaxFiles || total > 80<<10 || !last.Truncated || last.Kind != "added" {
+		t.Errorf("%d changes, %d bytes, the last %+v", len(changes), total, last)
+	}
+}
+
+// A skill as macOS packs it, and what an import makes of an archive of ours.
+func TestReadZip_of_macOS(t *testing.T) {
+	t.Parallel()
+	r := archive(t, entry{"pdf-forms/SKILL.md", good, 0}, entry{"__MACOSX/pdf-forms/._SKILL.md", "\x00\x05\x16", 0}, entry{"pdf-forms/.DS_Store", "x", 0}, entry{"pdf-forms/__pycache__/a.pyc", "x", 0})
+	folder, files, ps := skill.ReadZip(r, r.Size())
+	if len(ps) > 0 || folder != "pdf-forms" || len(files) != 1 {
+		t.Errorf("got %q, %v, %v", folder, files, ps)
+	}
+	r = archive(t, entry{"SKILL.md", good, 0}, entry{"../__MACOSX/x", "x", 0})
+	if _, files, ps := skill.ReadZip(r, r.Size()); !ps.Has(skill.PathUnsafe) || files != nil {
+		t.Errorf("CTS-05: %v, %v", files, ps)
+	}
+	want := []skill.File{{Path: "SKILL.md", Content: []byte(good)}, {Path: "a/run.sh", Content: []byte("x"), Executable: true}, {Path: "empty", Content: []byte{}}}
+	packed, err := skill.WriteZip(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, got, ps := skill.ReadZip(bytes.NewReader(packed), int64(len(packed))); len(ps) > 0 || skill.Digest(got) != skill.Digest(want) {
+		t.Errorf("there and back: %v, %v", got, ps)
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"pawgate/internal/fault"
 	"pawgate/internal/operator"
@@ -44,6 +45,8 @@ type moved struct {
 	Risk      string `json:"risk,omitzero"`
 	Error     string `json:"error,omitzero"`
 	Reason    string `json:"reason,omitzero"`
+	// Findings are why the scan refused it.
+	Findings any `json:"findings,omitzero"`
 	// Detail is what the import said.
 	Detail *operator.SkillImported `json:"detail,omitzero"`
 }
@@ -97,7 +100,10 @@ func (m *moved) refuse(err error) error {
 	if !ok || f.Reason == fault.NotFound {
 		return err
 	}
-	m.Outcome, m.Error, m.Reason = refusedOutcome, f.Message, string(f.Reason)
+	m.Outcome, m.Error, m.Reason = refusedOutcome, strings.ReplaceAll(f.Message, "update true", "--update"), string(f.Reason)
+	if risk, ok := f.Fields["risk"].(string); ok {
+		m.Risk, m.Findings = risk, f.Fields["findings"]
+	}
 	if digest, ok := f.Fields["content_sha256"].(string); ok && f.Reason == "unsafe_skill" {
 		m.Error += "; to take it all the same, look at it with skill scan and give --accept-risk " + digest
 	}

@@ -81,7 +81,7 @@ func TestSkillImportExport(t *testing.T) {
 		}
 	}
 	bad := got["bad"]
-	if bad.Reason != "unsafe_skill" || !strings.Contains(bad.Error, "download.piped in run.sh line 1") {
+	if bad.Reason != "unsafe_skill" || bad.Risk != "critical" || bad.Findings == nil || !strings.Contains(bad.Error, "download.piped in run.sh line 1") {
 		t.Errorf("bad: %+v", bad)
 	}
 	if got := x.ok("skill", "import", "clerk", filepath.Join(dir, "plain"), "--json"); movedOf(t, got)["plain"].Outcome != "unchanged" {
@@ -189,7 +189,7 @@ func TestSkillImport_refuses(t *testing.T) {
 	}{
 		{[]string{"import", "clerk", linked}, exitFailed, "a link"},
 		{[]string{"import", "clerk", two}, exitFailed, "becomes a-b too"},
-		{[]string{"import", "clerk", newer}, exitFailed, "update true"},
+		{[]string{"import", "clerk", newer}, exitFailed, "--update makes a new version"},
 		{[]string{"import", "clerk", newer, "--update"}, exitOK, "updated"},
 		{[]string{"import", "clerk", broken}, exitFailed, "not YAML"},
 		{[]string{"import", "clerk", filepath.Join(two, "none")}, exitFailed, "there is no"},
