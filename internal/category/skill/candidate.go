@@ -109,17 +109,22 @@ func fromCalls(agent string, calls []callRow) []candidate {
 			}
 		}
 	}
-	var found []candidate
-	for key, s := range all {
-		if s.stretches < leastTimes || s.good == 0 {
+	// A part of a longer sequence that is as frequent says nothing more.
+	covered := map[string]bool{}
+	for _, o := range all {
+		if o.stretches < leastTimes || o.good == 0 {
 			continue
 		}
-		// A part of a longer sequence that is as frequent says nothing more.
-		covered := false
-		for other, o := range all {
-			covered = covered || len(o.tools) > len(s.tools) && o.stretches >= s.stretches && o.good > 0 && strings.Contains(" "+other+" ", " "+key+" ")
+		for length := shortest; length < len(o.tools); length++ {
+			for i := 0; i+length <= len(o.tools); i++ {
+				key := strings.Join(o.tools[i:i+length], " ")
+				covered[key] = covered[key] || o.stretches >= all[key].stretches
+			}
 		}
-		if covered {
+	}
+	var found []candidate
+	for key, s := range all {
+		if s.stretches < leastTimes || s.good == 0 || covered[key] {
 			continue
 		}
 		found = append(found, candidate{CandidateID: hashed("c", agent, "calls", key), Kind: "calls", Topic: strings.Join(s.tools, " → "), Tools: s.tools, Times: s.stretches,

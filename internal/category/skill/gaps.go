@@ -92,13 +92,16 @@ func (k skills) gaps(ctx context.Context, who caller.Caller, a gapsArgs) (gapsRe
 	for _, e := range found {
 		r.Looked[e.Kind]++
 	}
-	for _, g := range topics(agent, found) {
+	all := topics(agent, found)
+	known, err := k.knownAbout(ctx, agent, all)
+	if err != nil {
+		return r, err
+	}
+	for _, g := range all {
 		if len(r.Gaps) == mostGaps {
 			break
 		}
-		if err := k.answers(ctx, agent, &g); err != nil {
-			return r, err
-		}
+		g.answer(known)
 		if a.Answered || g.Skill == nil || g.Skill.Score < covers {
 			r.Gaps = append(r.Gaps, g)
 		}
@@ -166,14 +169,28 @@ func hashed(kind string, parts ...string) string {
 	return kind + "_" + hex.EncodeToString(sum[:8])
 }
 
-// answers looks for skills on the topic: the agent's own, and those to be had.
-func (k skills) answers(ctx context.Context, agent string, g *gap) error {
-	needs := terms.Query(g.Topic)
-	list, entries, err := k.local(ctx, agent, needs, places{own: true, shared: true})
-	if err != nil {
-		return err
+// known are the skills that topics may be answered by: the agent's own, and
+// those to be had.
+type known struct {
+	list    []found
+	entries []entry // with the terms of all topics
+}
+
+// knownAbout reads them once for all topics.
+func (k skills) knownAbout(ctx context.Context, agent string, all []gap) (known, error) {
+	var wanted []string
+	for _, g := range all {
+		wanted = append(wanted, asked(terms.Query(g.Topic))...)
 	}
-	wanted := asked(needs)
+	slices.Sort(wanted)
+	wanted = slices.Compact(wanted)
+	if len(wanted) == 0 {
+		return known{}, nil
+	}
+	list, entries, err := k.local(ctx, agent, wanted, places{own: true, shared: true})
+	if err != nil {
+		return known{}, err
+	}
 	for _, h := range k.hubs {
 		kept := k.kept(ctx, h)
 		for _, s := range kept.Skills {
@@ -181,6 +198,20 @@ func (k skills) answers(ctx context.Context, agent string, g *gap) error {
 				entries = append(entries, e)
 				list = append(list, found{SkillName: s.Name, Description: scan.Plain(s.Description, 300), Scope: "hub", Hub: h.name, Path: s.Path, Ref: kept.Commit})
 			}
+		}
+	}
+	return known{list, entries}, nil
+}
+
+// answer finds the skills on the topic among those known.
+func (g *gap) answer(all known) {
+	needs := terms.Query(g.Topic)
+	wanted := asked(needs)
+	var list []found
+	var entries []entry
+	for i, e := range all.entries {
+		if e = e.only(wanted); len(e.head)+len(e.body) > 0 {
+			list, entries = append(list, all.list[i]), append(entries, e)
 		}
 	}
 	for i, score := range scores(needs, entries) {
@@ -197,5 +228,4 @@ func (k skills) answers(ctx context.Context, agent string, g *gap) error {
 	}
 	slices.SortStableFunc(g.Suggest, func(x, y found) int { return cmp.Compare(y.Score, x.Score) })
 	g.Suggest = g.Suggest[:min(len(g.Suggest), 3)]
-	return nil
 }

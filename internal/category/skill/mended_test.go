@@ -1,12 +1,16 @@
 package skill_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
+	"pawgate/internal/category/skill"
 	"pawgate/internal/client/github/githubtest"
 	"pawgate/internal/fault"
 	format "pawgate/internal/skill"
@@ -224,5 +228,32 @@ func TestSkillSearch_of_a_hub_with_many_skills(t *testing.T) {
 	b.now, blobs = b.now.Add(25*time.Hour), 0
 	if find(); blobs != 0 {
 		t.Errorf("fetched again what is known: %d", blobs)
+	}
+}
+
+// counting counts the statements that go to the database.
+type counting struct {
+	pgx.Tx
+	n int
+}
+
+func (c *counting) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
+	c.n++
+	return c.Tx.Query(ctx, sql, args...)
+}
+
+// However many topics there are, the skills are read once.
+func TestSkillGaps_reads_once(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.keep(t, store.Agent, "clerk", text("pdf", "Juggling of balls, rings and clubs.", "x"))
+	for i := range 60 {
+		b.exec(t, `insert into skill_misses (agent_id, key, query, last_at) values ('clerk', $1, $1, $2)`, fmt.Sprintf("word%d thing%d", i, i), b.now)
+	}
+	db := &counting{Tx: b.tx}
+	cat := skill.NewWith(db, skill.Settings{Hubs: []string{"acme=acme/skills"}}, nil, func() time.Time { return b.now })
+	got := tooltest.OK[gapsResult](t, cat, tooltest.Who("clerk"), "skill_gaps", `{}`)
+	if len(got.Gaps) != 20 || db.n > 5 {
+		t.Errorf("%d gaps with %d statements", len(got.Gaps), db.n)
 	}
 }

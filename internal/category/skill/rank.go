@@ -19,6 +19,20 @@ type entry struct {
 	head, body []string
 }
 
+// only is the entry with the terms that are wanted, which are sorted.
+func (e entry) only(wanted []string) entry {
+	among := func(all []string) []string {
+		var some []string
+		for _, t := range all {
+			if _, ok := slices.BinarySearch(wanted, t); ok {
+				some = append(some, t)
+			}
+		}
+		return some
+	}
+	return entry{among(e.head), among(e.body)}
+}
+
 // asked are all terms of a question's needs.
 func asked(needs []terms.Need) []string {
 	all := []string{}

@@ -91,7 +91,7 @@ func (k skills) search(ctx context.Context, who caller.Caller, a searchArgs) (se
 		return searchResult{}, err
 	}
 	result := searchResult{Skills: []found{}}
-	list, entries, err := k.local(ctx, who.Agent, needs, where)
+	list, entries, err := k.local(ctx, who.Agent, asked(needs), where)
 	if err != nil {
 		return searchResult{}, err
 	}
@@ -164,9 +164,9 @@ type localRow struct {
 	Body        []string
 }
 
-// local are the skills in the database with a term of the question.
-func (k skills) local(ctx context.Context, agent string, needs []terms.Need, where places) ([]found, []entry, error) {
-	rows, err := postgres.All[localRow](ctx, k.db, searchSQL, pgx.StrictNamedArgs{"agent": agent, "terms": asked(needs),
+// local are the skills in the database with one of the terms.
+func (k skills) local(ctx context.Context, agent string, wanted []string, where places) ([]found, []entry, error) {
+	rows, err := postgres.All[localRow](ctx, k.db, searchSQL, pgx.StrictNamedArgs{"agent": agent, "terms": wanted,
 		"own": where.own, "shared": where.shared, "limit": mostRanked})
 	if err != nil {
 		return nil, nil, fmt.Errorf("search skills: %w", err)
