@@ -94,6 +94,16 @@ func (k skills) hubNamed(name, owner string) (hub, error) {
 	return hub{}, fault.Invalid("hub", "there is no hub %q; there are %s and github", cut(name, 64), strings.Join(names, ", "))
 }
 
+// open refuses a private repository that a caller names: the operator's token
+// may see it, which gives no agent a right to it. Hubs that the operator
+// configured may be private.
+func (k skills) open(ctx context.Context, h hub) error {
+	if h.name != onGitHub {
+		return nil
+	}
+	return k.github.Public(ctx, h.repo)
+}
+
 // listing is what a hub has.
 type listing struct {
 	hub
@@ -170,6 +180,9 @@ func (k skills) fetchListing(ctx context.Context, h hub, before listing) listing
 	fail := func(err error) listing {
 		before.failed = reasonOf(err)
 		return before
+	}
+	if err := k.open(ctx, h); err != nil {
+		return fail(err)
 	}
 	commit, err := k.github.Commit(ctx, h.repo, "")
 	if err != nil {

@@ -139,7 +139,10 @@ type downloaded struct {
 // download fetches the files of a skill's folder at one commit.
 func (k skills) download(ctx context.Context, h hub, a installArgs) (downloaded, error) {
 	var d downloaded
-	var err error
+	err := k.open(ctx, h)
+	if err != nil {
+		return d, err
+	}
 	if d.commit, err = k.github.Resolve(ctx, h.repo, a.Ref); err != nil {
 		return d, err
 	}

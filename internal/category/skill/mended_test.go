@@ -2,17 +2,22 @@ package skill_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"pawgate/internal/category/skill"
+	"pawgate/internal/client/github"
 	"pawgate/internal/client/github/githubtest"
 	"pawgate/internal/fault"
+	"pawgate/internal/postgres/postgrestest"
 	format "pawgate/internal/skill"
 	"pawgate/internal/skill/store"
 	"pawgate/internal/tool/tooltest"
@@ -256,4 +261,78 @@ func TestSkillGaps_reads_once(t *testing.T) {
 	if len(got.Gaps) != 20 || db.n > 5 {
 		t.Errorf("%d gaps with %d statements", len(got.Gaps), db.n)
 	}
+}
+
+// Installs that come at once make one skill, whole, and one version of it.
+func TestSkillHubInstall_at_once(t *testing.T) {
+	t.Parallel()
+	pool := postgrestest.Clone(t)
+	if _, err := pool.Exec(t.Context(), `insert into agents (id) values ('clerk')`); err != nil {
+		t.Fatal(err)
+	}
+	hub := githubtest.New(t)
+	hub.Push("acme/skills", map[string]githubtest.File{"pdf/SKILL.md": {Content: text("pdf", "Fills forms.", "x")}, "pdf/a.md": {Content: "a"}})
+	cat := skill.NewWith(pool, skill.Settings{GitHub: github.Config{URL: hub.URL}, Hubs: []string{"acme=acme/skills"}}, nil, time.Now)
+	var all sync.WaitGroup
+	outcomes := make([]string, 8)
+	for i := range outcomes {
+		all.Go(func() {
+			var got installed
+			out := tooltest.Call(t, cat, tooltest.Who("clerk"), "skill_hub_install", `{"hub":"acme","skill_name":"pdf"}`)
+			if err := json.Unmarshal(out.OK, &got); err != nil {
+				t.Errorf("%v: %v", out.Fault, err)
+			}
+			outcomes[i] = got.Outcome
+		})
+	}
+	all.Wait()
+	slices.Sort(outcomes)
+	if want := append([]string{"installed"}, slices.Repeat([]string{"unchanged"}, 7)...); !slices.Equal(outcomes, want) {
+		t.Errorf("got %v", outcomes)
+	}
+	var skills, versions, files int
+	if err := pool.QueryRow(t.Context(), `select (select count(*) from skills), (select count(*) from skill_versions), (select count(*) from skill_files)`).Scan(&skills, &versions, &files); err != nil || skills != 1 || versions != 1 || files != 2 {
+		t.Errorf("%d skills, %d versions, %d files, %v", skills, versions, files, err)
+	}
+}
+
+// A text that is looked through may hold the very secret that is looked for.
+func TestSkillSecurityScan_text_is_not_recorded(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for _, tool := range b.cat.Tools {
+		if tool.Name == "skill_security_scan" && !slices.Contains(tool.Secrets, "text") {
+			t.Error("the text goes into the audit row")
+		}
+	}
+}
+
+// The operator's token may see private repositories; an agent that names one
+// may not.
+func TestSkill_takes_no_private_repository_that_an_agent_names(t *testing.T) {
+	t.Parallel()
+	tx := postgrestest.New(t)
+	if _, err := tx.Exec(t.Context(), `insert into agents (id) values ('clerk')`); err != nil {
+		t.Fatal(err)
+	}
+	hub := githubtest.New(t)
+	hub.Push("acme/skills", map[string]githubtest.File{"pdf/SKILL.md": {Content: text("pdf", "Fills forms.", "x")}})
+	cat := skill.NewWith(tx, skill.Settings{GitHub: github.Config{URL: hub.URL, Token: "test-token-1"}, Hubs: []string{"acme=acme/skills"}}, nil, time.Now)
+	const install, search = `{"hub":"github","owner":"acme/skills","skill_name":"pdf"}`, `{"hub":"github","owner":"acme/skills","query":"forms"}`
+	hub.Private = true
+	tooltest.Fault(t, cat, tooltest.Who("clerk"), "skill_hub_install", install, fault.NotFound)
+	if got := tooltest.OK[searchResult](t, cat, tooltest.Who("clerk"), "skill_search", search); len(got.Skills) != 0 || len(got.Unreachable) != 1 {
+		t.Errorf("search: %+v", got)
+	}
+	for _, path := range hub.Requests() {
+		if strings.Contains(path, "/git/") {
+			t.Errorf("it was read: %s", path)
+		}
+	}
+	// One that the operator configured is the operator's choice.
+	if got := tooltest.OK[searchResult](t, cat, tooltest.Who("clerk"), "skill_search", `{"hub":"acme","query":"forms"}`); len(got.Skills) != 1 {
+		t.Errorf("a configured hub: %+v", got)
+	}
+	hub.Private = false
+	tooltest.OK[installed](t, cat, tooltest.Who("clerk"), "skill_hub_install", install)
 }

@@ -93,7 +93,7 @@ func NewWith(db postgres.DB, s Settings, model Model, now func() time.Time, opti
 		tool.Read("skill_search", "Find skills by what they do: own, shared, on hubs.", k.search, tool.OpenWorld),
 		tool.Read("skill_list", "List skills, or read one by its name.", k.list),
 		tool.Read("skill_gaps", "Tell what an agent lacks a skill for.", k.gaps),
-		tool.Read("skill_security_scan", "Look for dangers in a skill and its scripts.", k.securityScan),
+		tool.Read("skill_security_scan", "Look for dangers in a skill and its scripts.", k.securityScan, tool.Secret("text")),
 		tool.Write("skill_graduate", "Make a proven skill every agent's.", k.graduate, tool.Idempotent, tool.NeedsScope(caller.ScopeOperator)),
 		tool.Read("skill_synthesis_status", "Tell what was written from experience, and how it does.", k.synthesisStatus),
 		tool.Write("skill_synthesis_run", "Find work that repeats; without dry_run, write skills for it.", k.synthesisRun, tool.OpenWorld, tool.Rate(tool.ClassExpensive)),

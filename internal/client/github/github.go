@@ -153,6 +153,32 @@ func (c *Client) Resolve(ctx context.Context, repo, ref string) (string, error) 
 	return commit, nil
 }
 
+// Public fails with fault.NotFound for a repository that not everybody sees. It
+// asks nothing without a token, for then GitHub shows no other
+// (docs.github.com/rest/repos: get a repository).
+func (c *Client) Public(ctx context.Context, repo string) error {
+	if c.token == "" {
+		return nil
+	}
+	var about struct {
+		Private *bool `json:"private"`
+	}
+	if err := c.ask(ctx, repo, "", &about); err != nil {
+		return err
+	}
+	if about.Private == nil {
+		return badAnswer(repo)
+	}
+	if *about.Private {
+		return noSuch(repo)
+	}
+	return nil
+}
+
+func noSuch(repo string) error {
+	return fault.New(fault.NotFound, "GitHub has no such repository, branch or commit of %s, or it is private", repo)
+}
+
 // ask reads a JSON answer.
 func (c *Client) ask(ctx context.Context, repo, path string, into any) error {
 	body, err := c.get(ctx, repo, path, "application/vnd.github+json")
@@ -325,7 +351,7 @@ func (c *Client) refused(repo string, r *safehttp.Response) error {
 	case r.Status == http.StatusForbidden, r.Status == http.StatusUnavailableForLegalReasons:
 		return fault.New(fault.Denied, "GitHub refuses access to %s", repo)
 	case r.Status == http.StatusNotFound, r.Status == http.StatusConflict, r.Status == http.StatusUnprocessableEntity: // none, empty, no such commit
-		return fault.New(fault.NotFound, "GitHub has no such repository, branch or commit of %s, or it is private", repo)
+		return noSuch(repo)
 	case r.Status >= 500:
 		return fault.Retry(fault.Unavailable, 30*time.Second, "GitHub has a failure of its own (HTTP status %d); try again later", r.Status)
 	}

@@ -33,7 +33,9 @@ type GitHub struct {
 	// Truncate makes recursive trees say that they are a part alone.
 	Truncate bool
 	// Corrupt changes the bytes of every blob.
-	Corrupt  bool
+	Corrupt bool
+	// Private makes every repository private: those with a token see it.
+	Private  bool
 	requests []*http.Request
 }
 
@@ -116,6 +118,10 @@ func (g *GitHub) serve(w http.ResponseWriter, req *http.Request) {
 	}
 	parts := strings.SplitN(strings.TrimPrefix(req.URL.Path, "/repos/"), "/", 3)
 	r := g.repos[strings.Join(parts[:min(2, len(parts))], "/")]
+	if r != nil && len(parts) == 2 {
+		answer(w, http.StatusOK, map[string]any{"full_name": strings.Join(parts, "/"), "private": g.Private})
+		return
+	}
 	if r == nil || len(parts) < 3 {
 		answer(w, http.StatusNotFound, map[string]string{"message": "Not Found"})
 		return
