@@ -336,3 +336,23 @@ func TestSkill_takes_no_private_repository_that_an_agent_names(t *testing.T) {
 	hub.Private = false
 	tooltest.OK[installed](t, cat, tooltest.Who("clerk"), "skill_hub_install", install)
 }
+
+// A name of Cyrillic letters that looks like another skill's is not that skill,
+// and must not be taken for it.
+func TestSkill_names_that_look_alike(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.keep(t, store.Agent, "clerk", text("copy", "Copies.", "x"))
+	b.keep(t, store.Global, "", text("осе", "Cyrillic.", "x"))
+	b.push(map[string]string{"сору/SKILL.md": text("сору", "Theirs.", "x"), "oce/SKILL.md": text("oce", "Latin.", "x"), "表單/SKILL.md": text("表單", "Forms.", "x"), "copx/SKILL.md": text("copx", "Other.", "x")})
+	install := func(name string) map[string]any { return map[string]any{"hub": "acme", "skill_name": name} }
+	tooltest.Fault(t, b.cat, tooltest.Who("clerk"), "skill_hub_install", install("сору"), fault.Conflict)
+	tooltest.Fault(t, b.cat, tooltest.Who("clerk"), "skill_hub_install", install("oce"), fault.Conflict)
+	for _, name := range []string{"表單", "copx"} {
+		tooltest.OK[installed](t, b.cat, tooltest.Who("clerk"), "skill_hub_install", install(name))
+	}
+	tooltest.OK[installed](t, b.cat, tooltest.Who("stranger"), "skill_hub_install", install("сору"))
+	// The same letters in another composition are the same name.
+	b.keep(t, store.Agent, "clerk", text("café", "Coffee.", "x"))
+	tooltest.OK[listResult](t, b.cat, tooltest.Who("clerk"), "skill_list", `{"skill_name":"cafe\u0301"}`)
+}

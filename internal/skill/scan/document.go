@@ -22,7 +22,7 @@ type document struct {
 }
 
 // comment is what marks a line as a comment or a quotation.
-var comment = regexp.MustCompile(`^(?:#+|//+|\*|>|--|;+|rem)\s+`)
+var comment = regexp.MustCompile(`^(?:(?:#+|//+|\*|>|--|;+|rem)\s+)+`)
 
 func read(name, text string) document {
 	d := document{path: name, script: isScript(name, text), raw: strings.Split(text, "\n")}
@@ -82,6 +82,9 @@ func fold(text string) string {
 	}
 	return strings.ToLower(norm.NFC.String(b.String()))
 }
+
+// Looks is one text for all names that look alike.
+func Looks(name string) string { return fold(name) }
 
 // invisible are characters that show nothing, though some of them are letters
 // or marks by their category.

@@ -109,10 +109,26 @@ func file(f skill.File) []Finding {
 		found, text = kind(f), readable(f.Content)
 	}
 	text = strings.ReplaceAll(text, "\r\n", "\n")
+	found = append(found, named(f.Path)...)
 	d := read(f.Path, text)
 	d.script = d.script || f.Executable
 	found = append(found, look(d, text, 0)...)
 	return append(found, d.secrets()...)
+}
+
+// named looks through a path, which a model reads before anything in the file.
+func named(path string) []Finding {
+	words := strings.Map(func(r rune) rune {
+		if strings.ContainsRune("-_./", r) {
+			return ' '
+		}
+		return r
+	}, path)
+	found := read(path, words).match(rules())
+	for i := range found {
+		found[i].Line, found[i].Message, found[i].Evidence = 0, "in the path: "+found[i].Message, visible(path, maxEvidence)
+	}
+	return found
 }
 
 // together is what two harmless halves make when one skill has both.

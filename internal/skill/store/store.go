@@ -47,6 +47,8 @@ var (
 	countLockSQL string
 	//go:embed count.sql
 	countSQL string
+	//go:embed alike.sql
+	alikeSQL string
 	//go:embed activate.sql
 	activateSQL string
 )
@@ -169,6 +171,9 @@ func (k *Kept) insert(ctx context.Context, tx pgx.Tx, d Draft, digest [sha256.Si
 	if err := withinQuota(ctx, tx, d); err != nil {
 		return err
 	}
+	if err := unlikeOthers(ctx, tx, d); err != nil {
+		return err
+	}
 	k.ID, k.Version, k.Outcome = NewID("s"), 1, "installed"
 	if _, err := postgres.Exec(ctx, tx, insertSQL, pgx.StrictNamedArgs{"id": k.ID, "scope": d.Scope, "agent": d.Agent, "name": d.Skill.Name,
 		"lineage": d.Lineage, "state": d.State, "by": d.By, "now": d.Now}); err != nil {
@@ -203,6 +208,22 @@ func withinQuota(ctx context.Context, tx pgx.Tx, d Draft) error {
 	}
 	if n.Skills >= MaxSkills {
 		return fault.New(OverQuota, "there are %d skills here, and no more are kept; the operator removes some: pawgate skill remove", n.Skills)
+	}
+	return nil
+}
+
+// unlikeOthers refuses a name that looks like that of another skill in the same
+// place, as one of Cyrillic letters may: whoever reads the name takes one for
+// the other.
+func unlikeOthers(ctx context.Context, tx pgx.Tx, d Draft) error {
+	others, err := postgres.All[struct{ Name string }](ctx, tx, alikeSQL, pgx.StrictNamedArgs{"scope": d.Scope, "agent": d.Agent, "name": d.Skill.Name})
+	if err != nil {
+		return fmt.Errorf("compare names: %w", err)
+	}
+	for _, o := range others {
+		if scan.Looks(o.Name) == scan.Looks(d.Skill.Name) {
+			return fault.New(fault.Conflict, "the name %s looks like that of another skill, %s, and is spelled with other letters; it needs another name", d.Skill.Name, o.Name)
+		}
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"golang.org/x/text/unicode/norm"
 
 	"pawgate/internal/fault"
 	"pawgate/internal/postgres"
@@ -87,7 +88,7 @@ type Stored struct {
 // Find is the skill of a name in a scope, in the version in use. It fails with
 // fault.NotFound.
 func Find(ctx context.Context, db postgres.DB, scope, agent, name string) (Stored, error) {
-	s, err := postgres.One[Stored](ctx, db, findSQL, pgx.StrictNamedArgs{"scope": scope, "agent": agent, "name": name})
+	s, err := postgres.One[Stored](ctx, db, findSQL, pgx.StrictNamedArgs{"scope": scope, "agent": agent, "name": norm.NFKC.String(name)})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return s, fault.New(fault.NotFound, "no skill %q here; skill_list shows those there are", short(name))
 	}
