@@ -121,9 +121,9 @@ func mixed(line string) string {
 			case unicode.Is(unicode.Latin, r):
 				hasLatin = true
 			case unicode.Is(unicode.Cyrillic, r):
-				hasOther = hasOther || lookalikes[r] != 0
+				hasOther = hasOther || lookalikes()[r] != 0
 			case unicode.Is(unicode.Greek, r):
-				hasOther = hasOther || i > 0 && i < len(runes)-1 && lookalikes[r] != 0
+				hasOther = hasOther || i > 0 && i < len(runes)-1 && lookalikes()[r] != 0
 			}
 		}
 		if hasLatin && hasOther && len(runes) > 2 {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"sync"
 	"unicode"
 
 	"golang.org/x/text/unicode/norm"
@@ -22,7 +23,7 @@ type document struct {
 }
 
 // comment is what marks a line as a comment or a quotation.
-var comment = regexp.MustCompile(`^(?:(?:#+|//+|\*|>|--|;+|rem)\s+)+`)
+var comment = lazily(`^(?:(?:#+|//+|\*|>|--|;+|rem)\s+)+`)
 
 func read(name, text string) document {
 	d := document{path: name, script: isScript(name, text), raw: strings.Split(text, "\n")}
@@ -36,7 +37,7 @@ func (d *document) read(text string) {
 	var b strings.Builder
 	for i, line := range strings.Split(fold(text), "\n") {
 		line = strings.TrimSpace(line)
-		if line = strings.TrimSpace(comment.ReplaceAllString(line, "")); line == "" {
+		if line = strings.TrimSpace(comment().ReplaceAllString(line, "")); line == "" {
 			continue
 		}
 		d.starts, d.number = append(d.starts, b.Len()), append(d.number, i+1)
@@ -102,7 +103,7 @@ func ascii(r rune) rune {
 	case r >= 0x1F1E6 && r <= 0x1F1FF: // of flags
 		return 'a' + r - 0x1F1E6
 	}
-	if l, ok := lookalikes[r]; ok {
+	if l, ok := lookalikes()[r]; ok {
 		return l
 	}
 	return r
@@ -111,21 +112,28 @@ func ascii(r rune) rune {
 // lookalikes are letters in the shape of Latin ones: Cyrillic, Greek, Armenian
 // and small capitals. Only the folded text has them replaced, where a word in
 // Russian matches no rule.
-var lookalikes = pairs(
+var lookalikes = lazyPairs(
 	"аaеeоoрpсcуyхxіiѕsјjԁdһhԛqԝwӏlѵvАaВbЕeКkМmНhОoРpСcТtХxІiЅsЈjУy"+
 		"οoαaνvρpιiκkτtυuχxεeϲcγyΑaΒbΕeΖzΗhΙiΚkΜmΝnΟoΡpΤtΥyΧxϹcϳj"+
 		"ոnօoսuցgհh",
 	"ᴀaʙbᴄcᴅdᴇeꜰfɢgʜhɪiᴊjᴋkʟlᴍmɴnᴏoᴘpꞯqʀrꜱsᴛtᴜuᴠvᴡwʏyᴢzıiɡgɑa")
 
-func pairs(texts ...string) map[rune]rune {
-	m := map[rune]rune{}
-	for _, text := range texts {
-		runes := []rune(text)
-		for i := 0; i+1 < len(runes); i += 2 {
-			m[runes[i]] = runes[i+1]
+func lazyPairs(texts ...string) func() map[rune]rune {
+	return sync.OnceValue(func() map[rune]rune {
+		m := map[rune]rune{}
+		for _, text := range texts {
+			runes := []rune(text)
+			for i := 0; i+1 < len(runes); i += 2 {
+				m[runes[i]] = runes[i+1]
+			}
 		}
-	}
-	return m
+		return m
+	})
+}
+
+// lazily compiles an expression with the first scan, not when a function starts.
+func lazily(expression string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
 }
 
 // line is the number of the file's line that a place in the folded text is in.

@@ -29,7 +29,7 @@ var secretForms = strings.Join([]string{
 var secretHints = sync.OnceValue(func() []string { return hints(secretForms) })
 
 // assigned is a value given to something that is named like a secret.
-var assigned = regexp.MustCompile(`(?i)\b[\w-]*(?:password|passwd|secret|token|api[_-]?key|access[_-]?key|private[_-]?key)["']?\s*(?:=|:|=>)\s*["']([^"'\s]{12,})["']`)
+var assigned = lazily(`(?i)\b[\w-]*(?:password|passwd|secret|token|api[_-]?key|access[_-]?key|private[_-]?key)["']?\s*(?:=|:|=>)\s*["']([^"'\s]{12,})["']`)
 
 var namedHints = []string{"passw", "secret", "token", "key"}
 
@@ -38,7 +38,7 @@ func hasAny(text string, hints []string) bool {
 }
 
 // placeholder is what stands for a secret in an example.
-var placeholder = regexp.MustCompile(`(?i)example|x{4,}|\.\.\.|…|your|placeholder|changeme|dummy|sample|test|fake|redacted|<[^>]*>|\$\{|\$\(|\{\{|process\.env|os\.environ|getenv|0{8,}|1234567|abcdef`)
+var placeholder = lazily(`(?i)example|x{4,}|\.\.\.|…|your|placeholder|changeme|dummy|sample|test|fake|redacted|<[^>]*>|\$\{|\$\(|\{\{|process\.env|os\.environ|getenv|0{8,}|1234567|abcdef`)
 
 // secrets finds credentials. What is an example by its look is none.
 func (d document) secrets() []Finding {
@@ -53,7 +53,7 @@ func (d document) secrets() []Finding {
 			continue
 		}
 		for _, found := range secretText().FindAllString(line, -1) {
-			if placeholder.MatchString(found) || entropy(found) < 3 && !strings.HasPrefix(found, "-----") {
+			if placeholder().MatchString(found) || entropy(found) < 3 && !strings.HasPrefix(found, "-----") {
 				continue
 			}
 			if strings.HasPrefix(found, "-----") && !keyFollows(d.raw, i, line) {
@@ -61,9 +61,9 @@ func (d document) secrets() []Finding {
 			}
 			add("secret.credential", Critical, i+1, "a credential stands in the file; whoever gets the skill has it", mask(found))
 		}
-		for _, m := range assigned.FindAllStringSubmatch(line, -1) {
+		for _, m := range assigned().FindAllStringSubmatch(line, -1) {
 			value := m[1]
-			if !placeholder.MatchString(m[0]) && entropy(value) >= 3.5 && strings.ContainsAny(value, "0123456789") && !strings.ContainsAny(value, " /()[]") && !secretText().MatchString(value) {
+			if !placeholder().MatchString(m[0]) && entropy(value) >= 3.5 && strings.ContainsAny(value, "0123456789") && !strings.ContainsAny(value, " /()[]") && !secretText().MatchString(value) {
 				add("secret.assigned", High, i+1, "what looks like a secret is written into the file", mask(value))
 			}
 		}
@@ -79,14 +79,14 @@ func keyFollows(lines []string, at int, line string) bool {
 		next = lines[at+1]
 	}
 	for _, text := range []string{rest, next} {
-		if keyLine.MatchString(text) {
+		if keyLine().MatchString(text) {
 			return true
 		}
 	}
 	return false
 }
 
-var keyLine = regexp.MustCompile(`[A-Za-z0-9+/]{40,}`)
+var keyLine = lazily(`[A-Za-z0-9+/]{40,}`)
 
 // mask keeps the beginning of a secret, to know it again by.
 func mask(secret string) string {
@@ -112,13 +112,13 @@ func entropy(s string) float64 {
 }
 
 // fetched is a file that a command writes from the network.
-var fetched = regexp.MustCompile(`\b(?:curl|wget|invoke-webrequest|iwr)\b[^\n;&|]*?\s(?:-o|--output|-outfile|--output-document|>)[= ]?\s*["']?([\w./~${}-]{2,80})`)
+var fetched = lazily(`\b(?:curl|wget|invoke-webrequest|iwr)\b[^\n;&|]*?\s(?:-o|--output|-outfile|--output-document|>)[= ]?\s*["']?([\w./~${}-]{2,80})`)
 
 // fetchedAs is the same where the file keeps the name that its address ends in.
-var fetchedAs = regexp.MustCompile(`\b(?:wget|curl\s+(?:-\w+\s+)*-\w*o\w*)\s+(?:-\S+\s+)*["']?https?://[^\s"']*/([\w.-]{2,80})`)
+var fetchedAs = lazily(`\b(?:wget|curl\s+(?:-\w+\s+)*-\w*o\w*)\s+(?:-\S+\s+)*["']?https?://[^\s"']*/([\w.-]{2,80})`)
 
 // run is a file that a command runs or makes executable, whichever it is.
-var run = regexp.MustCompile(`(?:\b(?:ba|z|k|da|fi)?sh|\bpython[23]?|\bnode|\bperl|\bruby|\bphp|\bsource|\bsudo|\bopen|\bstart|\bstart-process|\bmsiexec|[\n;&|(]\s*\.)\s+(?:-[\w-]+\s+)*(?:<\s*)?["']?(?:\./)?` + ran +
+var run = lazily(`(?:\b(?:ba|z|k|da|fi)?sh|\bpython[23]?|\bnode|\bperl|\bruby|\bphp|\bsource|\bsudo|\bopen|\bstart|\bstart-process|\bmsiexec|[\n;&|(]\s*\.)\s+(?:-[\w-]+\s+)*(?:<\s*)?["']?(?:\./)?` + ran +
 	`|\bchmod\s+(?:a?\+|u\+|[0-7]*[1357])\S*\s+["']?(?:\./)?` + ran +
 	`|(?:\n|&&|;)\s*(?:\./)?` + ran +
 	`|\bcat\s+["']?(?:\./)?` + ran + `["']?\s*\|\s*` + runner)
@@ -130,7 +130,7 @@ func (d document) fetchedThenRun() []Finding {
 	first := map[string]int{} // where a name was first written to
 	for _, w := range d.windows([]string{"curl", "wget", "invoke-webrequest", "iwr"}) {
 		text := d.folded[w[0]:w[1]]
-		for _, m := range slices.Concat(fetched.FindAllStringSubmatchIndex(text, -1), fetchedAs.FindAllStringSubmatchIndex(text, -1)) {
+		for _, m := range slices.Concat(fetched().FindAllStringSubmatchIndex(text, -1), fetchedAs().FindAllStringSubmatchIndex(text, -1)) {
 			name := strings.TrimPrefix(text[m[2]:m[3]], "./")
 			if at, ok := first[name]; name != "/dev/null" && name != "-" && (!ok || w[0]+m[0] < at) {
 				first[name] = w[0] + m[0]
@@ -144,7 +144,7 @@ func (d document) fetchedThenRun() []Finding {
 	told := map[string]bool{}
 	text := "\n" + d.folded // a command is what follows a line break, on the first line too
 	for from := 0; from < len(text); {
-		m := run.FindStringSubmatchIndex(text[from:])
+		m := run().FindStringSubmatchIndex(text[from:])
 		if m == nil {
 			break
 		}

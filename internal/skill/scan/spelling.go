@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"html"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
@@ -25,18 +24,18 @@ func spellings(text string) []string {
 }
 
 var (
-	comments = regexp.MustCompile(`(?s)<!--.*?-->`)
-	element  = regexp.MustCompile(`</?[A-Za-z][^<>\n]{0,200}>`)
-	percent  = regexp.MustCompile(`%[2-7][0-9A-Fa-f]`)
-	entity   = regexp.MustCompile(`&#?[A-Za-z0-9]{1,10};`)
+	comments = lazily(`(?s)<!--.*?-->`)
+	element  = lazily(`</?[A-Za-z][^<>\n]{0,200}>`)
+	percent  = lazily(`%[2-7][0-9A-Fa-f]`)
+	entity   = lazily(`&#?[A-Za-z0-9]{1,10};`)
 )
 
 // unmarked is a text as it looks when it is shown.
 func unmarked(text string) string {
-	text = comments.ReplaceAllStringFunc(text, func(c string) string { return strings.Repeat("\n", strings.Count(c, "\n")) })
-	text = element.ReplaceAllString(text, "")
-	text = entity.ReplaceAllStringFunc(text, func(e string) string { return strings.ReplaceAll(html.UnescapeString(e), "\n", " ") })
-	text = percent.ReplaceAllStringFunc(text, func(p string) string {
+	text = comments().ReplaceAllStringFunc(text, func(c string) string { return strings.Repeat("\n", strings.Count(c, "\n")) })
+	text = element().ReplaceAllString(text, "")
+	text = entity().ReplaceAllStringFunc(text, func(e string) string { return strings.ReplaceAll(html.UnescapeString(e), "\n", " ") })
+	text = percent().ReplaceAllStringFunc(text, func(p string) string {
 		n, _ := strconv.ParseUint(p[1:], 16, 8) // two digits, as the pattern says
 		return string(rune(n))
 	})
@@ -60,15 +59,15 @@ func unmarked(text string) string {
 func wordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
 var (
-	escaped = regexp.MustCompile(`\\x[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|\\u\{[0-9A-Fa-f]{1,6}\}|\\[0-3][0-7]{2}`)
-	added   = regexp.MustCompile(`"[ \t]*(?:\+|\.\.?)[ \t]*"|'[ \t]*(?:\+|\.\.?)[ \t]*'`)
-	split   = regexp.MustCompile(`\$\{IFS\}|\$IFS(?:\$\d)?`)
+	escaped = lazily(`\\x[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|\\u\{[0-9A-Fa-f]{1,6}\}|\\[0-3][0-7]{2}`)
+	added   = lazily(`"[ \t]*(?:\+|\.\.?)[ \t]*"|'[ \t]*(?:\+|\.\.?)[ \t]*'`)
+	split   = lazily(`\$\{IFS\}|\$IFS(?:\$\d)?`)
 )
 
 // joined is a text as a shell or a program takes it: escapes read, strings
 // added up, quotes and backslashes within words left out.
 func joined(text string) string {
-	text = escaped.ReplaceAllStringFunc(text, func(e string) string {
+	text = escaped().ReplaceAllStringFunc(text, func(e string) string {
 		digits, base := strings.Trim(e[2:], "{}"), 16
 		if e[1] != 'x' && e[1] != 'u' {
 			digits, base = e[1:], 8
@@ -78,8 +77,8 @@ func joined(text string) string {
 		}
 		return e
 	})
-	text = added.ReplaceAllString(text, "")
-	text = split.ReplaceAllString(text, " ")
+	text = added().ReplaceAllString(text, "")
+	text = split().ReplaceAllString(text, " ")
 	var b strings.Builder
 	b.Grow(len(text))
 	for i := 0; i < len(text); i++ {
@@ -101,10 +100,10 @@ func letter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' |
 // Texts that hold another: base64 of both alphabets (RFC 4648 sections 4 and 5)
 // and hexadecimal, long enough to say something.
 var (
-	blob    = regexp.MustCompile(`[A-Za-z0-9+/]{20,}`)
-	urlBlob = regexp.MustCompile(`[A-Za-z0-9_-]{20,}`)
-	hexBlob = regexp.MustCompile(`(?:[0-9A-Fa-f]{2}){16,}`)
-	piece   = regexp.MustCompile(`^[A-Za-z0-9+/_-]{16,}={0,2}$`)
+	blob    = lazily(`[A-Za-z0-9+/]{20,}`)
+	urlBlob = lazily(`[A-Za-z0-9_-]{20,}`)
+	hexBlob = lazily(`(?:[0-9A-Fa-f]{2}){16,}`)
+	piece   = lazily(`^[A-Za-z0-9+/_-]{16,}={0,2}$`)
 )
 
 // deepest is how often an encoding is looked for within another.
@@ -129,7 +128,7 @@ func encodings(lines []string) []hidden {
 	from := 0
 	for i, line := range lines {
 		try(line, i+1)
-		if bare := strings.Trim(line, " \t\r\"'`,\\+#>*/"); piece.MatchString(bare) {
+		if bare := strings.Trim(line, " \t\r\"'`,\\+#>*/"); piece().MatchString(bare) {
 			if whole.Len() == 0 {
 				from = i + 1
 			}
@@ -159,14 +158,14 @@ func decode(line string) []string {
 			all = append(all, text)
 		}
 	}
-	for _, b := range hexBlob.FindAllString(line, -1) {
+	for _, b := range hexBlob().FindAllString(line, -1) {
 		keep(hex.DecodeString(b))
 	}
-	for _, b := range blob.FindAllString(line, -1) {
+	for _, b := range blob().FindAllString(line, -1) {
 		keep(base64.RawStdEncoding.DecodeString(whole(b)))
 	}
 	if strings.ContainsAny(line, "-_") {
-		for _, b := range urlBlob.FindAllString(line, -1) {
+		for _, b := range urlBlob().FindAllString(line, -1) {
 			keep(base64.RawURLEncoding.DecodeString(whole(b)))
 		}
 	}
