@@ -44,19 +44,18 @@ func Checked(ctx context.Context, db postgres.DB, ids []string) (map[string]skil
 	}
 	fit := map[string]skill.Skill{}
 	for _, s := range rows {
-		if skill.Digest(files[s.ID]) != [sha256.Size]byte(s.Digest) {
+		digest := skill.Digest(files[s.ID])
+		if digest != [sha256.Size]byte(s.Digest) {
 			continue
 		}
-		passed := s.Passed
-		if s.Scanner != scan.Version {
-			v := scan.Files(files[s.ID])
+		v := judge(digest, files[s.ID])
+		if s.Scanner != scan.Version || s.Passed != v.Passed {
 			if err := keepVerdict(ctx, db, s, v, ""); err != nil {
 				return nil, err
 			}
-			passed = v.Passed
 		}
 		parsed, problems := skill.Parse("", files[s.ID])
-		if (passed || s.AcceptedBy != "") && len(problems.Broken()) == 0 {
+		if (v.Passed || s.AcceptedBy != "") && len(problems.Broken()) == 0 {
 			fit[s.ID] = parsed
 		}
 	}

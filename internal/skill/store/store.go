@@ -124,7 +124,7 @@ type row struct {
 // Pinned, and then nothing was changed.
 func Keep(ctx context.Context, db postgres.DB, d Draft) (Kept, error) {
 	digest := skill.Digest(d.Skill.Files)
-	k := Kept{Verdict: scan.Files(d.Skill.Files), Digest: skill.Hex(digest)}
+	k := Kept{Verdict: judge(digest, d.Skill.Files), Digest: skill.Hex(digest)}
 	accepted := ""
 	if !k.Verdict.Passed {
 		if d.Accept != k.Digest {
