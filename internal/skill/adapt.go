@@ -65,6 +65,11 @@ func Name(folder string) string {
 // nameLine is the field name on a line of its own, as nearly everybody writes it.
 var nameLine = regexp.MustCompile(`(?m)^name[ \t]*:[^\n|>]*$`)
 
+// emptyLine is a description that says nothing.
+var emptyLine = regexp.MustCompile(`(?m)^description[ \t]*:[ \t]*(?:""|'')?[ \t]*$`)
+
+const noDescription = "SKILL.md had no description; it is its first paragraph"
+
 func adaptMain(name, content string) (string, []string) {
 	content = strings.TrimPrefix(content, "\ufeff")
 	head, body, problem := split(content)
@@ -94,9 +99,14 @@ func adaptMain(name, content string) (string, []string) {
 		fresh = nameLine.ReplaceAllLiteralString(fresh, "name: "+name)
 		notes = append(notes, fmt.Sprintf("the name %q becomes the folder's, %q", shown(was), name))
 	}
-	if fields.Description.IsZero() {
-		fresh += "description: " + quoted(firstParagraph(body, name)) + "\n"
-		notes = append(notes, "SKILL.md had no description; it is its first paragraph")
+	about, isText := scalar(&fields.Description)
+	switch line := "description: " + quoted(firstParagraph(body, name)); {
+	case fields.Description.IsZero():
+		fresh += line + "\n"
+		notes = append(notes, noDescription)
+	case isText && strings.TrimSpace(about) == "" && len(emptyLine.FindAllString(head, -1)) == 1:
+		fresh = emptyLine.ReplaceAllLiteralString(fresh, line)
+		notes = append(notes, noDescription)
 	}
 	if len(notes) == 0 {
 		return content, nil

@@ -20,6 +20,8 @@ func TestAdapt(t *testing.T) {
 		"another name":        {"pdf", "---\nname: PDF Processing # best\ndescription: x\n---\n", "pdf", "---\nname: pdf\ndescription: x\n---\n", 1},
 		"a folder with marks": {"My_Skill.v2", "---\nname: My_Skill.v2\ndescription: x\n---\n", "my-skill-v2", "name: my-skill-v2\n", 2},
 		"no description":      {"pdf", "---\nname: pdf\n---\n\n# Title\n\nFills: \"forms\"\nfast.\n\nMore.\n", "pdf", "---\nname: pdf\ndescription: \"Fills: \\\"forms\\\" fast.\"\n---\n", 1},
+		"empty description":   {"pdf", "---\nname: pdf\ndescription: ''\n---\n\nFills forms.\n", "pdf", "---\nname: pdf\ndescription: \"Fills forms.\"\n---\n", 1},
+		"blank description":   {"pdf", "---\ndescription:\nname: pdf\n---\n\nFills forms.\n", "pdf", "---\ndescription: \"Fills forms.\"\nname: pdf\n---\n", 1},
 		"no frontmatter":      {"pdf", "# Title\n\nFills forms.\n", "pdf", "---\nname: pdf\ndescription: \"Fills forms.\"\n---\n\n# Title\n", 1},
 		"empty frontmatter":   {"pdf", "---\n---\n\nDo it.\n", "pdf", "---\nname: pdf\ndescription: \"Do it.\"\n---\n\nDo it.\n", 2},
 		"only a heading":      {"pdf", "# Title\n", "pdf", `description: "pdf"`, 1},

@@ -3,8 +3,10 @@ package skill_test
 import (
 	"archive/zip"
 	"bytes"
+	"encoding/base64"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -139,5 +141,26 @@ func TestReadZip_of_macOS(t *testing.T) {
 	}
 	if _, got, ps := skill.ReadZip(bytes.NewReader(packed), int64(len(packed))); len(ps) > 0 || skill.Digest(got) != skill.Digest(want) {
 		t.Errorf("there and back: %v, %v", got, ps)
+	}
+}
+
+// The largest skill fits a call of a function, which takes 6 MB, in base64 too.
+func TestWriteZip_of_the_largest_skill(t *testing.T) {
+	t.Parallel()
+	rng := rand.NewChaCha8([32]byte{})
+	var files []skill.File
+	for i := range skill.MaxFiles {
+		content := make([]byte, skill.MaxTotal/skill.MaxFiles)
+		if _, err := rng.Read(content); err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, skill.File{Path: fmt.Sprintf("%03d", i) + strings.Repeat("x", skill.MaxPath-3), Content: content})
+	}
+	packed, err := skill.WriteZip(files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := base64.StdEncoding.EncodedLen(len(packed)); n > 6_000_000 {
+		t.Errorf("%d bytes", n)
 	}
 }

@@ -3,10 +3,12 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"pawgate/internal/fault"
 	"pawgate/internal/operator"
+	"pawgate/internal/skill/store"
 	"pawgate/internal/tool"
 )
 
@@ -90,6 +92,9 @@ func (r movedResult) finish(a *app, p parsed) error {
 
 const refusedOutcome = "refused"
 
+// refusals are the reasons for which one skill is not taken and the next may be.
+var refusals = []fault.Reason{"bad_skill", store.Unsafe, store.Tampered, store.Pinned, store.OverQuota, fault.Conflict, fault.TooLarge}
+
 // refuse words an error of one skill. Anything but a refusal ends the command.
 func (m *moved) refuse(err error) error {
 	if invalid, ok := fault.InvalidOf(err); ok {
@@ -97,14 +102,14 @@ func (m *moved) refuse(err error) error {
 		return nil
 	}
 	f, ok := fault.Of(err)
-	if !ok || f.Reason == fault.NotFound {
+	if !ok || !slices.Contains(refusals, f.Reason) {
 		return err
 	}
 	m.Outcome, m.Error, m.Reason = refusedOutcome, strings.ReplaceAll(f.Message, "update true", "--update"), string(f.Reason)
 	if risk, ok := f.Fields["risk"].(string); ok {
 		m.Risk, m.Findings = risk, f.Fields["findings"]
 	}
-	if digest, ok := f.Fields["content_sha256"].(string); ok && f.Reason == "unsafe_skill" {
+	if digest, ok := f.Fields["content_sha256"].(string); ok && f.Reason == store.Unsafe {
 		m.Error += "; to take it all the same, look at it with skill scan and give --accept-risk " + digest
 	}
 	return nil
