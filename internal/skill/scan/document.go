@@ -10,6 +10,8 @@ import (
 	"unicode"
 
 	"golang.org/x/text/unicode/norm"
+
+	"pawgate/internal/skill"
 )
 
 // document is a text as the rules see it: folded, with the lines kept.
@@ -35,8 +37,13 @@ func read(name, text string) document {
 func (d *document) read(text string) {
 	d.starts, d.number = nil, nil
 	var b strings.Builder
-	for i, line := range strings.Split(fold(text), "\n") {
+	lines := strings.Split(fold(text), "\n")
+	head := frontmatter(d.path, lines)
+	for i, line := range lines {
 		line = strings.TrimSpace(line)
+		if i < head {
+			line = scalarQuote().ReplaceAllString(line, "$1")
+		}
 		if line = strings.TrimSpace(comment().ReplaceAllString(line, "")); line == "" {
 			continue
 		}
@@ -45,6 +52,22 @@ func (d *document) read(text string) {
 		b.WriteByte('\n')
 	}
 	d.folded = b.String()
+}
+
+// scalarQuote begins a text of YAML, which quotes nobody.
+var scalarQuote = lazily(`^([\w-]+:\s*|-\s+)["']`)
+
+// frontmatter is the number of lines that the frontmatter of a SKILL.md has.
+func frontmatter(name string, lines []string) int {
+	if name != skill.Main || strings.TrimSpace(strings.TrimPrefix(lines[0], "\ufeff")) != "---" {
+		return 0
+	}
+	for i, line := range lines[1:] {
+		if strings.TrimSpace(line) == "---" {
+			return i + 1
+		}
+	}
+	return 0
 }
 
 // fold makes one text of those that a model reads alike. It keeps every line

@@ -53,6 +53,10 @@ const (
 	wrapper = `(?:` + bin + `(?:sudo|doas|env|nohup|exec|command|builtin|time|nice|setsid|busybox|xargs)\s+(?:-\S+\s+)*)*`
 	shell   = wrapper + bin + `(?:ba|z|k|da|fi)?sh\b`
 	runner  = `(?:` + shell + `|` + wrapper + bin + `(?:python[23]?|node|perl|ruby|php|osascript|iex|invoke-expression|powershell|pwsh|cmd)\b)`
+	// What takes its orders from a pipe: a shell always, an interpreter unless it
+	// is given its program.
+	sink = `(?:` + shell + `|` + wrapper + bin + `(?:python[23]?(?:\.\d+)?|node|perl|ruby|php|osascript)(?:["'` + "`" + `]|(?:\s+-[abdf-lo-z]?)*\s*[\n;&|)` + "`" + `])|` +
+		wrapper + `(?:iex|invoke-expression|powershell|pwsh|cmd)\b)`
 	word    = `(?:'[^'\n]*'|"[^"\n]*"|[^\n|;])*`
 	url     = `https?://[^\s"'<>` + "`" + `)]+`
 	userCJK = `(?:使用者|用户|用戶)`
@@ -63,11 +67,11 @@ const (
 var table = []rule{
 	// Fetched and run.
 	{id: "download.piped", severity: Critical, about: "what is fetched from the network is run without being seen",
-		pattern: `\b` + fetch + `\b` + word + `(?:\\\n` + word + `)*\|&?[\s\\({"']*(?:tee\s+\S+\s*\|\s*)?` + runner},
+		pattern: `\b` + fetch + `\b` + word + `(?:\\\n` + word + `)*(?:\|` + word + `(?:\\\n` + word + `)*){0,6}\|&?[\s\\({"']*` + sink},
 	{id: "download.piped", severity: Critical, about: "what is fetched from the network is run without being seen",
-		pattern: runner + `\s*(?:-c\s*|<\s*)?["']?(?:\$\(|<\(|` + "`" + `)\s*` + fetch + `\b`},
+		pattern: runner + `\s*(?:-\w+\s*)*(?:<+\s*)?["']?(?:\$\(|<\(|` + "`" + `)\s*` + fetch + `\b`},
 	{id: "download.piped", severity: Critical, about: "what is fetched from the network is run without being seen",
-		pattern: `\b(?:eval|source|\.)\s+["']?(?:\$\(|<\(|` + "`" + `)\s*` + fetch + `\b`},
+		pattern: `(?:\beval|\bsource(?:\s+/dev/stdin)?|(?:^|[\n;&|(])\s*\.)\s+(?:<+\s*)?["']?(?:\$\(|<\(|` + "`" + `)\s*` + fetch + `\b`},
 	{id: "download.piped", severity: Critical, about: "what is fetched from the network is run without being seen",
 		pattern: `\b(?:iex|invoke-expression)\b[^\n]{0,60}(?:` + fetch + `|downloadstring|net\.webclient)`},
 	{id: "download.exec", severity: Critical, about: "what is fetched from the network is run as code",
@@ -75,7 +79,7 @@ var table = []rule{
 	{id: "download.exec", severity: Critical, about: "what is fetched from the network is run as code",
 		pattern: `\b(?:deno|bun)\s+(?:run\s+)?(?:-\S+\s+)*["']?https?://|\bmshta(?:\.exe)?\s+["']?(?:https?|javascript|vbscript):|\bcertutil(?:\.exe)?\b[^\n]{0,40}[-/]urlcache\b|\bbitsadmin(?:\.exe)?\b[^\n]{0,40}/transfer\b|\bregsvr32(?:\.exe)?\b[^\n]{0,40}/i:https?://`},
 	{id: "download.decoded", severity: Critical, about: "encoded code is decoded and run",
-		pattern: `\bbase64\s+(?:-d|--decode|-di)\b[^\n]{0,40}\|\s*` + runner},
+		pattern: `\bbase64\s+(?:-d|--decode|-di)\b[^\n]{0,40}\|\s*` + sink},
 	{id: "download.program", severity: High, about: "the reader is told to fetch a program and run it",
 		pattern: url + `\.(?:exe|msi|scr|dmg|pkg|bat|cmd|ps1|vbs|jar|apk|appimage|hta|lnk)\b[^\n]{0,80}(?:\n[^\n]{0,80})?\b(?:run|execute|open|launch|install|double-click)\b`},
 	{id: "download.program", severity: High, about: "the reader is told to fetch a program and run it",

@@ -121,7 +121,7 @@ var fetchedAs = lazily(`\b(?:wget|curl\s+(?:-\w+\s+)*-\w*o\w*)\s+(?:-\S+\s+)*["'
 var run = lazily(`(?:\b(?:ba|z|k|da|fi)?sh|\bpython[23]?|\bnode|\bperl|\bruby|\bphp|\bsource|\bsudo|\bopen|\bstart|\bstart-process|\bmsiexec|[\n;&|(]\s*\.)\s+(?:-[\w-]+\s+)*(?:<\s*)?["']?(?:\./)?` + ran +
 	`|\bchmod\s+(?:a?\+|u\+|[0-7]*[1357])\S*\s+["']?(?:\./)?` + ran +
 	`|(?:\n|&&|;)\s*(?:\./)?` + ran +
-	`|\bcat\s+["']?(?:\./)?` + ran + `["']?\s*\|\s*` + runner)
+	`|\bcat\s+["']?(?:\./)?` + ran + `["']?\s*\|\s*` + sink)
 
 const ran = `([\w./~${}-]{2,80})`
 

@@ -26,6 +26,7 @@ func spellings(text string) []string {
 var (
 	comments = lazily(`(?s)<!--.*?-->`)
 	element  = lazily(`</?[A-Za-z][^<>\n]{0,200}>`)
+	link     = lazily(`\[([^\[\]\n]{1,200})\]\([^()\n]{0,400}\)`)
 	percent  = lazily(`%[2-7][0-9A-Fa-f]`)
 	entity   = lazily(`&#?[A-Za-z0-9]{1,10};`)
 )
@@ -34,6 +35,7 @@ var (
 func unmarked(text string) string {
 	text = comments().ReplaceAllStringFunc(text, func(c string) string { return strings.Repeat("\n", strings.Count(c, "\n")) })
 	text = element().ReplaceAllString(text, "")
+	text = link().ReplaceAllString(text, "$1")
 	text = entity().ReplaceAllStringFunc(text, func(e string) string { return strings.ReplaceAll(html.UnescapeString(e), "\n", " ") })
 	text = percent().ReplaceAllStringFunc(text, func(p string) string {
 		n, _ := strconv.ParseUint(p[1:], 16, 8) // two digits, as the pattern says
@@ -45,6 +47,8 @@ func unmarked(text string) string {
 	for i, r := range text {
 		next, _ := utf8.DecodeRuneInString(text[i+utf8.RuneLen(r):])
 		switch {
+		case r == '|': // between the cells of a table
+			b.WriteByte(' ')
 		case r == '*', r == '~',
 			r == '_' && !(wordRune(before) && wordRune(next)),
 			r == '\\' && next != '\n' && !unicode.IsDigit(next):
