@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"pawgate/internal/operator"
 	"pawgate/internal/skill"
 )
 
@@ -204,5 +206,44 @@ func TestSkillImport_refuses(t *testing.T) {
 		if status := x.run(append([]string{"skill"}, c.line...)...); status != c.status || !strings.Contains(x.stdout+x.stderr, c.says) {
 			t.Errorf("skill %s: exit %d, %s%s", c.line, status, x.stdout, x.stderr)
 		}
+	}
+}
+
+// An answer is not trusted with a path: what a deployment sends is checked as
+// if a stranger had sent it.
+func TestWriteSkill_trusts_no_answer(t *testing.T) {
+	t.Parallel()
+	const text = "---\nname: pdf\ndescription: x\n---\n\nx\n"
+	files := []skill.File{{Path: "SKILL.md", Content: []byte(text)}}
+	packed := func(files ...skill.File) string {
+		archive, err := skill.WriteZip(files)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return base64.StdEncoding.EncodeToString(archive)
+	}
+	digest := skill.Hex(skill.Digest(files))
+	for name, got := range map[string]operator.SkillExported{
+		"other bytes":    {SkillName: "pdf", ContentSHA256: strings.Repeat("0", 64), Archive: packed(files...)},
+		"another name":   {SkillName: "../pdf", ContentSHA256: digest, Archive: packed(files...)},
+		"a path outside": {SkillName: "pdf", ContentSHA256: digest, Archive: packed(files[0], skill.File{Path: "../x", Content: []byte("x")})},
+		"no archive":     {SkillName: "pdf", ContentSHA256: digest, Archive: "AAAA"},
+		"no base64":      {SkillName: "pdf", ContentSHA256: digest, Archive: "%"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			root, err := os.OpenRoot(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer root.Close()
+			if outcome, err := writeSkill(root, got, true); err == nil {
+				t.Errorf("it was %s", outcome)
+			}
+			if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
+				t.Errorf("left: %v, %v", left, err)
+			}
+		})
 	}
 }
