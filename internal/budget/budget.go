@@ -39,8 +39,9 @@ type Ask struct {
 	// Micros is the most that it may cost, in micro-dollars.
 	Micros int64
 	// Most, when not nil, is priced instead of Micros: the tokens that a request
-	// may take at most. Where its model has no price, a hard budget refuses,
-	// unless it is set to let that pass.
+	// may take at most, its prompt at the dearest that a provider may do with it.
+	// Where its model has no price, a hard budget refuses, unless it is set to
+	// let that pass.
 	Most *usage.Row
 	// For is how long the money is held at most, should nobody settle; 0: ten
 	// minutes. It must be longer than the call can take.

@@ -29,7 +29,7 @@ type Month struct {
 }
 
 // SetMonth makes that budget, or changes its limit. It runs in the transaction
-// that changes the agent.
+// that changes the agent, which calls Alone before it does.
 func SetMonth(ctx context.Context, tx postgres.DB, m Month) error {
 	row, err := postgres.One[struct{ ID string }](ctx, tx, monthSQL, pgx.StrictNamedArgs{"id": "b" + strings.ToLower(rand.Text()[:9]),
 		"agent": m.AgentID, "limit": m.Cents * microsPerCent, "hard": !m.Soft, "by": m.By})

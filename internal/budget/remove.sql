@@ -1,2 +1,2 @@
 -- all agents: an operator takes it away.
-delete from budgets where id = @id
+select budget_remove($1) as removed

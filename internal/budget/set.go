@@ -17,6 +17,8 @@ import (
 )
 
 var (
+	//go:embed alone.sql
+	aloneSQL string
 	//go:embed set.sql
 	setSQL string
 	//go:embed count.sql
@@ -30,7 +32,8 @@ var (
 // Budget is how much may be spent, by whom, in a period. There is one for each
 // agent, user, tool and period.
 type Budget struct {
-	// Whose: "" all of them together, "*" each by itself, or one by name.
+	// Whose: "" all of them together, "*" each by itself, or one by name. An
+	// agent's budget pays for the agents that it made, too.
 	AgentID, UserID, Tool string
 	Period                string // hour, day, week or month
 	Zone                  string // "": UTC
@@ -48,6 +51,9 @@ func Set(ctx context.Context, db postgres.DB, b Budget, by string) (string, erro
 	}
 	var id string
 	err := postgres.InTx(ctx, db, func(tx pgx.Tx) error {
+		if err := Alone(ctx, tx); err != nil {
+			return err
+		}
 		row, err := postgres.One[struct{ ID string }](ctx, tx, setSQL, pgx.StrictNamedArgs{
 			"id": "b" + strings.ToLower(rand.Text()[:9]), "agent": b.AgentID, "user": b.UserID, "tool": b.Tool, "period": b.Period, "zone": b.Zone,
 			"limit": b.Limit, "percent": b.WarnPercent, "hard": b.Hard, "unpriced": b.Unpriced, "by": by})
@@ -62,6 +68,16 @@ func Set(ctx context.Context, db postgres.DB, b Budget, by string) (string, erro
 		return "", fmt.Errorf("set budget: %w", err)
 	}
 	return id, nil
+}
+
+// Alone waits for those who reserve and record, and lets none in until the
+// transaction ends. Whoever changes a budget along with something else calls it
+// before it locks anything, so that nobody waits in a circle.
+func Alone(ctx context.Context, tx postgres.DB) error {
+	if _, err := tx.Exec(ctx, aloneSQL); err != nil {
+		return fmt.Errorf("wait for budgets: %w", postgres.Classify(err))
+	}
+	return nil
 }
 
 // maxLimit bounds a budget, in micro-dollars: a billion dollars.
@@ -95,11 +111,11 @@ func (b *Budget) fill() error {
 
 // Remove takes a budget away, and says whether it was there.
 func Remove(ctx context.Context, db postgres.DB, id string) (bool, error) {
-	n, err := postgres.Exec(ctx, db, removeSQL, pgx.StrictNamedArgs{"id": id})
+	done, err := postgres.First[struct{ Removed bool }](ctx, db, removeSQL, id)
 	if err != nil {
 		return false, fmt.Errorf("remove budget: %w", err)
 	}
-	return n > 0, nil
+	return done.Removed, nil
 }
 
 // Standing is a budget in its current period. One for each agent, user or tool
@@ -125,6 +141,7 @@ func List(ctx context.Context, db postgres.DB, agents []string, now time.Time) (
 		Unpriced    string
 		Used        bool
 		Warned      bool
+		Payers      []string
 	}](ctx, db, listSQL, pgx.StrictNamedArgs{"agents": agents})
 	if err != nil {
 		return nil, fmt.Errorf("list budgets: %w", err)
@@ -138,7 +155,7 @@ func List(ctx context.Context, db postgres.DB, agents []string, now time.Time) (
 		case r.Warned:
 			list[i].State = "warned"
 		}
-		if list[i].Forecast, err = forecast(ctx, db, list[i], now); err != nil {
+		if list[i].Forecast, err = forecast(ctx, db, list[i], r.Payers, now); err != nil {
 			return nil, err
 		}
 	}
@@ -149,15 +166,13 @@ func List(ctx context.Context, db postgres.DB, agents []string, now time.Time) (
 const forecastDays = 7
 
 // forecast goes by the mean of the last days, or of as many as there are, which
-// a quiet or busy first day of the month does not upset.
-func forecast(ctx context.Context, db postgres.DB, s Standing, now time.Time) (*int64, error) {
+// a quiet or busy first day of the month does not upset. agents are those whose
+// usage the budget pays; nil: all.
+func forecast(ctx context.Context, db postgres.DB, s Standing, agents []string, now time.Time) (*int64, error) {
 	if s.Tool != "" || s.AgentID == "*" || s.UserID == "*" || now.After(s.ResetsAt) {
 		return nil, nil
 	}
-	q := usage.Query{From: now.AddDate(0, 0, -forecastDays), To: now, User: s.UserID, Group: usage.ByDay}
-	if s.AgentID != "" {
-		q.Agents = []string{s.AgentID}
-	}
+	q := usage.Query{From: now.AddDate(0, 0, -forecastDays), To: now, User: s.UserID, Group: usage.ByDay, Agents: agents}
 	days, err := usage.Report(ctx, db, q)
 	if err != nil || len(days) == 0 {
 		return nil, err

@@ -137,9 +137,15 @@ func (s *session) replace(ctx context.Context, before, after stored) (agentRow, 
 	case goes:
 		after.State = before.State
 	}
-	row, err := s.write(ctx, after)
 	// One that is as before keeps the fractions of a cent that the column lacks.
-	if err == nil && after.BudgetCents != nil && (before.BudgetCents == nil || *before.BudgetCents != *after.BudgetCents) {
+	spends := after.BudgetCents != nil && (before.BudgetCents == nil || *before.BudgetCents != *after.BudgetCents)
+	if spends {
+		if err := budget.Alone(ctx, s.db); err != nil {
+			return agentRow{}, err
+		}
+	}
+	row, err := s.write(ctx, after)
+	if err == nil && spends {
 		err = budget.SetMonth(ctx, s.db, budget.Month{AgentID: after.AgentID, Cents: *after.BudgetCents, Soft: after.SoftBudget, By: s.By})
 	}
 	if err != nil || !goes {

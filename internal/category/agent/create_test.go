@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pawgate/internal/caller"
 	"pawgate/internal/catalog"
@@ -18,6 +19,7 @@ import (
 	"pawgate/internal/standing"
 	"pawgate/internal/tool"
 	"pawgate/internal/tool/tooltest"
+	"pawgate/internal/usage"
 )
 
 type made struct {
@@ -200,6 +202,50 @@ func TestCreateAgent_at_most_its_makers_rights(t *testing.T) {
 	if made < 10 {
 		t.Errorf("seed %d: only %d agents were made: the property was hardly looked at", seed, made)
 	}
+}
+
+// An agent that may spend so much in a day has not more of it by making agents,
+// not even agents for one task, and removing them again.
+func TestCreateAgent_is_no_way_to_more_money(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.exec(t, `insert into budgets (id, agent_id, period, limit_micros) values ('b1', 'ceo', 'day', 1000)`)
+	child := tooltest.OK[made](t, b.cat, tooltest.Who("ceo"), "create_agent", `{"name":"child","display_name":"Child"}`).AgentID
+	worker := tooltest.OK[made](t, b.cat, tooltest.Who("ceo"), "spawn_ephemeral", `{"instruction":"x","context":"y","tools":["memory_search"]}`).AgentID
+	cost := int64(500)
+	for _, id := range []string{child, worker} {
+		if s := b.snapshotOf(t, id, "memory_search"); s.Money == nil || s.Money.Stop != nil {
+			t.Errorf("%s before: %+v", id, s.Money)
+		}
+		row := usage.Row{At: time.Now(), Agent: id, Model: "m", Reported: &cost, Source: "loop", ID: id}
+		if _, err := usage.Record(t.Context(), b.tx, row); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tooltest.OK[made](t, b.cat, tooltest.Who("ceo"), "agent_remove", fmt.Sprintf(`{"agent_id":%q}`, child))
+	again := tooltest.OK[made](t, b.cat, tooltest.Who("ceo"), "create_agent", `{"name":"again","display_name":"Again"}`).AgentID
+	for _, id := range []string{"ceo", worker, again} {
+		if s := b.snapshotOf(t, id, "memory_search"); s.Money == nil || s.Money.Stop == nil || s.Money.Stop.AgentID != "ceo" || s.Money.Stop.Settled != 1000 {
+			t.Errorf("%s: %+v", id, s.Money)
+		}
+	}
+	if s := b.snapshotOf(t, "lead", "memory_search"); s.Money != nil {
+		t.Errorf("an operator made lead, which has no budget: %+v", s.Money)
+	}
+}
+
+// snapshotOf is snapshot for a call of a tool.
+func (b bench) snapshotOf(t *testing.T, id, name string) policy.Snapshot {
+	t.Helper()
+	loaded, err := catalog.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := standing.NewReader(b.tx).Peek(t.Context(), standing.Who{Agent: id, Credential: "test", Scopes: []string{caller.ScopeAll}}, &loaded.Find(name).Definition)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
 
 // snapshot is what the gate reads of an agent, for a caller with every scope.

@@ -129,6 +129,11 @@ func (c agent) update(ctx context.Context, who caller.Caller, a updateArgs) (upd
 		if err := mayUpdate(ctx, tx, who, before, a); err != nil {
 			return err
 		}
+		if a.BudgetCents != nil {
+			if err := budget.Alone(ctx, tx); err != nil {
+				return err
+			}
+		}
 		if a.Trigger, err = trigger(ctx, tx, before, a); err != nil {
 			return err
 		}

@@ -1,0 +1,2 @@
+-- all agents: budgets are changed one at a time.
+select budget_alone()
