@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -50,7 +51,14 @@ type pricesTaken struct {
 	Listed  int    `json:"listed"`
 	Skipped int    `json:"skipped"` // entries without a price for tokens or requests
 	Free    int    `json:"free"`    // entries that say 0: not taken for free
+	// LeftOut are entries with a price that cannot be one, or with another price
+	// than one of the same name: at most maxNamed of so many.
+	LeftOut []string `json:"left_out,omitempty"`
+	Left    int      `json:"left,omitzero"`
 }
+
+// maxNamed is how many entries of a price list are named that were left out.
+const maxNamed = 20
 
 func (s *session) pricesImport(ctx context.Context, _ caller.Caller, a pricesImportArgs) (pricesTaken, error) {
 	since, err := dayOf("from", a.From)
@@ -66,7 +74,9 @@ func (s *session) pricesImport(ctx context.Context, _ caller.Caller, a pricesImp
 		version = "litellm " + s.Now().UTC().Format(time.DateOnly)
 	}
 	taken, err := usage.TakePrices(ctx, s.db, version, since, listed.Prices)
-	return pricesTaken{Taken: taken, Version: version, Listed: len(listed.Prices), Skipped: len(listed.Skipped), Free: len(listed.Free)}, err
+	left := slices.Concat(listed.Broken, listed.Doubled)
+	return pricesTaken{Taken: taken, Version: version, Listed: len(listed.Prices), Skipped: len(listed.Skipped), Free: len(listed.Free),
+		LeftOut: left[:min(len(left), maxNamed)], Left: len(left)}, err
 }
 
 func dayOf(parameter, text string) (time.Time, error) {

@@ -1,8 +1,11 @@
 package usage
 
 import (
+	"cmp"
 	"encoding/json"
+	"maps"
 	"math"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -16,6 +19,12 @@ type Listed struct {
 	Prices  []Price
 	Skipped []string // entries without a price for tokens or requests, such as images
 	Free    []string // entries that say 0 for everything: not known to be free, so without a price
+	// Broken are entries with a price that cannot be one, or with a name that is
+	// too long. What they are for stays of unknown cost.
+	Broken []string
+	// Doubled are entries with another price than one of the same name, which
+	// only differs in upper and lower case: that one is taken.
+	Doubled []string
 }
 
 // ParseLiteLLM reads LiteLLM's model_prices_and_context_window.json: a JSON
@@ -28,23 +37,27 @@ func ParseLiteLLM(file []byte) (Listed, error) {
 		return Listed{}, fault.Invalid("source", "this is not LiteLLM's price file: a JSON object of models with their prices")
 	}
 	var out Listed
-	names := make([]string, 0, len(entries))
-	for name := range entries {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		if name == "sample_spec" || len(name) > maxText {
+	known := map[[2]string]Price{}
+	for _, name := range slices.SortedFunc(maps.Keys(entries), lowerFirst) {
+		if name == "sample_spec" {
 			continue
 		}
-		p, free := priceOf(name, entries[name])
+		e := reading{entry: entries[name]}
+		p, free := e.price(name)
+		key := [2]string{p.Provider, p.Name}
+		had, seen := known[key]
 		switch {
+		case e.broken || len(name) > maxText:
+			out.Broken = append(out.Broken, name)
 		case free:
 			out.Free = append(out.Free, name)
-		case p == nil:
+		case p.check() != nil:
 			out.Skipped = append(out.Skipped, name)
-		default:
-			out.Prices = append(out.Prices, *p)
+		case !seen:
+			known[key] = p
+			out.Prices = append(out.Prices, p)
+		case !reflect.DeepEqual(had, p):
+			out.Doubled = append(out.Doubled, name)
 		}
 	}
 	if len(out.Prices) == 0 {
@@ -53,21 +66,35 @@ func ParseLiteLLM(file []byte) (Listed, error) {
 	return out, nil
 }
 
-// entry reads members of one model.
-type entry map[string]any
+// lowerFirst sorts by name, and of names that differ in case only has first the
+// one in lower case.
+func lowerFirst(a, b string) int {
+	return cmp.Or(strings.Compare(strings.ToLower(a), strings.ToLower(b)), strings.Compare(b, a))
+}
+
+// reading is one entry of the file, as far as it was read.
+type reading struct {
+	entry  map[string]any
+	broken bool // a price of it is none
+}
 
 // pico is a member in pico-dollars, or nil. LiteLLM's numbers are dollars.
-func (e entry) pico(name string) *int64 {
-	dollars, ok := e[name].(float64)
-	if !ok || dollars < 0 || dollars > maxPrice/1e12 {
+func (e *reading) pico(name string) *int64 {
+	value, there := e.entry[name]
+	if !there || value == nil {
 		return nil
 	}
-	p := int64(math.Round(dollars * 1e12))
+	dollars, ok := value.(float64)
+	p := int64(math.Round(min(max(dollars, 0)*1e12, maxPrice+1)))
+	if !ok || dollars < 0 || p > maxPrice || p == 0 && dollars > 0 {
+		e.broken = true
+		return nil
+	}
 	return &p
 }
 
-func priceOf(name string, e entry) (p *Price, free bool) {
-	p = &Price{Name: strings.ToLower(name),
+func (e *reading) price(name string) (p Price, free bool) {
+	p = Price{Name: strings.ToLower(name),
 		Input: e.pico("input_cost_per_token"), Output: e.pico("output_cost_per_token"), Reasoning: e.pico("output_cost_per_reasoning_token"),
 		CacheRead: e.pico("cache_read_input_token_cost"), CacheWrite: e.pico("cache_creation_input_token_cost"),
 		CacheWrite1: e.pico("cache_creation_input_token_cost_above_1hr"), Unit: first(e.pico("input_cost_per_request"), e.pico("input_cost_per_query")),
@@ -78,15 +105,13 @@ func priceOf(name string, e entry) (p *Price, free bool) {
 	case prefixed:
 		p.Provider, p.Name = provider, rest
 	}
-	e.tiers(p)
+	e.tiers(&p)
 	if claude(p.Name) && p.CacheWrite != nil && p.Input != nil && p.CacheWrite1 == nil {
 		// Anthropic's rule: an hour costs twice the input.
 		p.CacheWrite1 = twice(p.Input)
 	}
-	if p.check() != nil {
-		return nil, false
-	}
-	return p, zero(p.Input) && zero(p.Output) && zero(p.Unit) && len(p.Tiers) == 0
+	said := p.Input != nil || p.Output != nil || p.Unit != nil
+	return p, said && zero(p.Input) && zero(p.Output) && zero(p.Unit) && len(p.Tiers) == 0
 }
 
 func claude(name string) bool { return strings.Contains(name, "claude") }
@@ -112,8 +137,8 @@ var tierName = regexp.MustCompile(`^input_cost_per_token_above_(\d+)k_tokens$`)
 // tiers reads the two ways in which a price grows with the prompt: members with
 // "_above_200k_tokens", and tiered_pricing, a list of ranges of the prompt. Both
 // charge the whole request so.
-func (e entry) tiers(p *Price) {
-	for member := range e {
+func (e *reading) tiers(p *Price) {
+	for member := range e.entry {
 		found := tierName.FindStringSubmatch(member)
 		if found == nil {
 			continue
@@ -131,22 +156,23 @@ func (e entry) tiers(p *Price) {
 		}
 		p.Tiers = append(p.Tiers, t)
 	}
-	ranges, _ := e["tiered_pricing"].([]any)
+	ranges, _ := e.entry["tiered_pricing"].([]any)
 	for _, r := range ranges {
 		members, ok := r.(map[string]any)
 		if !ok {
 			continue
 		}
-		part := entry(members)
-		bounds, _ := part["range"].([]any)
+		part := reading{entry: members}
+		bounds, _ := members["range"].([]any)
 		if len(bounds) == 0 {
 			continue
 		}
 		from, ok := bounds[0].(float64)
-		t := Tier{Above: int64(from), Input: part.pico("input_cost_per_token"), Output: part.pico("output_cost_per_token"),
+		ok = ok && from >= 0 && from <= maxCount
+		t := Tier{Above: int64(max(0, min(from, maxCount))), Input: part.pico("input_cost_per_token"), Output: part.pico("output_cost_per_token"),
 			CacheRead: part.pico("cache_read_input_token_cost"), Reasoning: part.pico("output_cost_per_reasoning_token")}
+		e.broken = e.broken || part.broken || !ok
 		switch {
-		case !ok:
 		case from == 0:
 			p.Input, p.Output = first(p.Input, t.Input), first(p.Output, t.Output)
 			p.CacheRead, p.Reasoning = first(p.CacheRead, t.CacheRead), first(p.Reasoning, t.Reasoning)

@@ -5,6 +5,8 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"pawgate/internal/fault"
@@ -61,7 +63,11 @@ const maxPrice = 1_000_000_000_000_000
 // by the prices that it changed. A price holds from since; a zero since means
 // always for a name without a price and from now on for one that had another.
 func TakePrices(ctx context.Context, db postgres.DB, version string, since time.Time, prices []Price) (Taken, error) {
-	for _, p := range prices {
+	prices = slices.Clone(prices)
+	for i := range prices {
+		p := &prices[i]
+		// As they are looked up: providers and gateways write the same name in many ways.
+		p.Name, p.Provider = strings.ToLower(p.Name), strings.ToLower(p.Provider)
 		if err := p.check(); err != nil {
 			return Taken{}, err
 		}

@@ -1,6 +1,7 @@
 package usage_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -65,6 +66,69 @@ func TestParseLiteLLM(t *testing.T) {
 		if _, err := usage.ParseLiteLLM([]byte(broken)); err == nil {
 			t.Errorf("%s was read", name)
 		}
+	}
+}
+
+// What cannot be a price is none, and is named: nothing vanishes on the way.
+func TestParseLiteLLM_names_what_it_leaves_out(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 300)
+	got, err := usage.ParseLiteLLM([]byte(`{
+		"text": {"input_cost_per_token": "3e-06", "output_cost_per_token": 1e-06}, "minus": {"input_cost_per_token": -1e-06, "output_cost_per_token": 1e-06},
+		"huge": {"input_cost_per_token": 1e300, "output_cost_per_token": 1e-06}, "tiny": {"input_cost_per_token": 1e-300, "output_cost_per_token": 1e-06},
+		"tier": {"input_cost_per_token": 1e-06, "output_cost_per_token": 1e-06, "input_cost_per_token_above_200k_tokens": "dear"},
+		"range": {"tiered_pricing": [{"range": [1e300, 1], "input_cost_per_token": 1e-06}]},
+		"none": {"input_cost_per_token": null, "output_cost_per_token": 1e-06},
+		"P/Model": {"input_cost_per_token": 1e-06}, "p/MODEL": {"input_cost_per_token": 3e-06}, "p/model": {"input_cost_per_token": 2e-06},
+		"Same": {"input_cost_per_token": 1e-06}, "same": {"input_cost_per_token": 1e-06},
+		"picture": {"input_cost_per_pixel": 1e-06}, "` + long + `": {"input_cost_per_token": 1e-06}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"huge", "minus", "range", "text", "tier", "tiny", long}, got.Broken); diff != "" {
+		t.Errorf("broken: %s", diff)
+	}
+	if diff := cmp.Diff([]string{"p/MODEL", "P/Model"}, got.Doubled); diff != "" {
+		t.Errorf("doubled: %s", diff)
+	}
+	if diff := cmp.Diff([]string{"picture"}, got.Skipped); diff != "" {
+		t.Errorf("skipped: %s", diff)
+	}
+	micro := int64(1_000_000)
+	two := 2 * micro
+	want := []usage.Price{{Name: "none", Output: &micro}, {Provider: "p", Name: "model", Input: &two}, {Name: "same", Input: &micro}}
+	if diff := cmp.Diff(want, got.Prices); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A price is found whatever the case it was set in.
+func TestTakePricesInAnyCase(t *testing.T) {
+	t.Parallel()
+	db := postgrestest.New(t)
+	n := int64(2_000_000)
+	record(t, db, usage.Row{At: noon, Agent: "bot", Provider: "Mine", Model: "Our-Model", Input: 1000, Source: "api", ID: "a"})
+	if got, err := usage.TakePrices(t.Context(), db, "set", time.Time{}, []usage.Price{{Provider: "Mine", Name: "Our-MODEL", Input: &n}}); err != nil || got.Repriced != 1 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got := one[int64](t, db, "select cost_micros from usage"); got != 2000 {
+		t.Errorf("%d", got)
+	}
+}
+
+// A cost that cannot be is unknown, and makes no sum overflow.
+func TestCostTooLarge(t *testing.T) {
+	t.Parallel()
+	db := postgrestest.New(t)
+	most := int64(1_000_000_000_000_000)
+	record(t, db, usage.Row{At: noon, Agent: "bot", Model: "gold", Input: 1_000_000_000_000, Source: "api", ID: "a"},
+		usage.Row{At: noon, Agent: "bot", Model: "gold", Input: 1_000, Source: "api", ID: "b"})
+	if _, err := usage.TakePrices(t.Context(), db, "set", time.Time{}, []usage.Price{{Name: "gold", Input: &most}}); err != nil {
+		t.Fatal(err)
+	}
+	lines, err := usage.Report(t.Context(), db, usage.Query{From: noon.Add(-time.Hour), To: noon.Add(time.Hour)})
+	if err != nil || len(lines) != 1 || lines[0].Unpriced != 1 || lines[0].Cost != usage.MaxCost {
+		t.Errorf("%+v, %v", lines, err)
 	}
 }
 

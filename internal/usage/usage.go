@@ -85,8 +85,10 @@ type Recorded struct {
 	Late  int64 // from before the time that rows are kept for; not recorded
 }
 
-// maxRows is how many rows one statement records.
-const maxRows = 1000
+// maxRows is how many rows one statement records. Statements of one transaction
+// lock rows of budgets one after the other, and may wait for each other in a
+// circle, so it is large.
+const maxRows = 20_000
 
 // maxText bounds every text of a row, in bytes.
 const maxText = 256
@@ -94,7 +96,7 @@ const maxText = 256
 // Record keeps rows, in the transaction when db is one. It may be called again
 // with the same rows. It fails with a broken argument for a row without agent,
 // time, source or id, and for counts that cannot be. Without a transaction, more
-// than 1000 rows are not kept all or none.
+// than 20,000 rows are not kept all or none.
 func Record(ctx context.Context, db postgres.DB, rows ...Row) (Recorded, error) {
 	var sum Recorded
 	if err := check(rows); err != nil {
@@ -146,6 +148,10 @@ func check(rows []Row) error {
 // ones, Anthropic's input_tokens do not.
 func Plain(prompt, cacheRead, cacheWrite int64) int64 { return max(0, prompt-cacheRead-cacheWrite) }
 
+// MaxCost bounds the cost of a row, in micro-dollars, as the database does: no
+// answer costs a million dollars, and sums of many rows must not overflow.
+const MaxCost = 1_000_000_000_000
+
 // maxCount bounds a count of tokens or units, as the table does.
 const maxCount = 1_000_000_000_000
 
@@ -161,8 +167,8 @@ func (r *Row) check() error {
 		return fault.Invalid("model", "model must name the model that served, or tool the tool that was paid for")
 	case r.Reasoning > r.Output:
 		return fault.Invalid("reasoning", "reasoning is a part of output, so it must not be more")
-	case r.Reported != nil && *r.Reported < 0:
-		return fault.Invalid("reported_micros", "a cost must not be negative")
+	case r.Reported != nil && (*r.Reported < 0 || *r.Reported > MaxCost):
+		return fault.Invalid("reported_micros", "a cost must be between nothing and a million dollars")
 	}
 	switch r.RequestType {
 	case "", Chat, Dispatch, Cron, Evolution, Tool:

@@ -190,6 +190,8 @@ func TestRecordRefuses(t *testing.T) {
 		"too many":       func(r *usage.Row) { r.CacheRead = 1 << 60 },
 		"more reasoning": func(r *usage.Row) { r.Reasoning = r.Output + 1 },
 		"type":           func(r *usage.Row) { r.RequestType = "gossip" },
+		"a dear answer":  func(r *usage.Row) { r.Reported = new(int64(usage.MaxCost + 1)) },
+		"money back":     func(r *usage.Row) { r.Reported = new(int64(-1)) },
 		"NUL":            func(r *usage.Row) { r.User = "a\x00" },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -202,6 +204,23 @@ func TestRecordRefuses(t *testing.T) {
 	}
 	if got := one[int64](t, db, "select count(*) from usage"); got != 0 {
 		t.Errorf("%d rows of a broken group were kept", got)
+	}
+}
+
+// A cost that comes later is taken for an answer whose cost was not known; one
+// that was known stays.
+func TestRecordCostLater(t *testing.T) {
+	t.Parallel()
+	db := postgrestest.New(t)
+	r := row("a")
+	r.Model = "nobody-knows"
+	record(t, db, r)
+	for _, c := range []struct{ cost, want int64 }{{700, 700}, {900, 700}} {
+		r.Reported = &c.cost
+		record(t, db, r)
+		if got := one[int64](t, db, "select cost_micros from usage"); got != c.want {
+			t.Errorf("%d, want %d", got, c.want)
+		}
 	}
 }
 
