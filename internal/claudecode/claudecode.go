@@ -117,15 +117,16 @@ func requestRow(agent string, r otlp.Record, now time.Time) (usage.Row, bool) {
 	if cost, err := strconv.ParseFloat(a["cost_usd"], 64); err == nil {
 		row.Reported = micros(cost)
 	}
+	// A sequence alone does not do: a session that is taken up again counts anew,
+	// and sessions may come without names. Sent again, a record has its first time.
 	switch {
 	case a["request_id"] != "":
 		row.ID = requestID(agent, a["request_id"])
-	case a["event.sequence"] != "":
-		row.ID = agent + "/" + row.Session + "#" + cut(a["event.sequence"])
+	case row.Session != "" && a["event.sequence"] != "":
+		row.ID = cut(agent + "/" + row.Session + "#" + a["event.sequence"] + "@" + strconv.FormatUint(r.Time, 10))
 	default:
-		row.ID = agent + "/" + row.Session + "#" + fingerprint(a) + "@" + strconv.FormatUint(r.Time, 10)
+		row.ID = cut(agent + "/" + row.Session + "#" + fingerprint(a) + "@" + strconv.FormatUint(r.Time, 10))
 	}
-	row.ID = cut(row.ID)
 	return row, row.Model != ""
 }
 

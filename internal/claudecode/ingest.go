@@ -25,6 +25,10 @@ var (
 	knownSQL string
 	//go:embed drop.sql
 	dropSQL string
+	//go:embed known_unnamed.sql
+	knownUnnamedSQL string
+	//go:embed drop_unnamed.sql
+	dropUnnamedSQL string
 	//go:embed covered.sql
 	coveredSQL string
 	//go:embed advance.sql
@@ -56,13 +60,30 @@ func record(ctx context.Context, db postgres.DB, agent string, rows []usage.Row)
 		if done, err = usage.Record(ctx, tx, rows...); err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, dropSQL, agent, sourceMetrics, sessions(rows))
+		if _, err := tx.Exec(ctx, dropSQL, agent, sourceMetrics, sessions(rows)); err != nil {
+			return err
+		}
+		if since := unnamedSince(rows); !since.IsZero() {
+			_, err = tx.Exec(ctx, dropUnnamedSQL, agent, sourceMetrics, since)
+		}
 		return err
 	})
 	if err != nil {
 		return usage.Recorded{}, fmt.Errorf("record requests of Claude Code: %w", err)
 	}
 	return done, nil
+}
+
+// unnamedSince is the time of the first row without a session; zero if all have
+// one. Claude Code leaves the names out where OTEL_METRICS_INCLUDE_SESSION_ID
+// says so; then what events and metrics tell is matched by time.
+func unnamedSince(rows []usage.Row) (first time.Time) {
+	for _, r := range rows {
+		if r.Session == "" && (first.IsZero() || r.At.Before(first)) {
+			first = r.At
+		}
+	}
+	return first
 }
 
 func sessions(rows []usage.Row) []string {
@@ -78,7 +99,8 @@ func sessions(rows []usage.Row) []string {
 // point that came before, or that a later one overtook, changes nothing.
 func Metrics(ctx context.Context, db postgres.DB, agent string, points []otlp.Point, now time.Time) (done usage.Recorded, err error) {
 	points = slices.DeleteFunc(slices.Clone(points), func(p otlp.Point) bool {
-		return p.Metric != metricTokens && p.Metric != metricCost || p.Time == 0 || p.Value < 0 || math.IsNaN(p.Value) || p.Value > 1e12
+		most := map[string]float64{metricTokens: 1e12, metricCost: usage.MaxCost / 1e6}[p.Metric] // 0 for others
+		return most == 0 || p.Time == 0 || !(p.Value >= 0 && p.Value <= most)                     // also what is no number
 	})
 	if len(points) == 0 {
 		return done, nil
@@ -95,6 +117,9 @@ func Metrics(ctx context.Context, db postgres.DB, agent string, points []otlp.Po
 		if err != nil {
 			return err
 		}
+		if known[""], err = unnamedKnown(ctx, tx, agent, points, now); err != nil {
+			return err
+		}
 		rows = slices.DeleteFunc(rows, func(r usage.Row) bool { return known[r.Session] })
 		done, err = usage.Record(ctx, tx, rows...)
 		return err
@@ -103,6 +128,22 @@ func Metrics(ctx context.Context, db postgres.DB, agent string, points []otlp.Po
 		return usage.Recorded{}, fmt.Errorf("record metrics of Claude Code: %w", err)
 	}
 	return done, nil
+}
+
+// unnamedKnown tells whether an event without a session lies in the time that
+// points without one are of.
+func unnamedKnown(ctx context.Context, db postgres.DB, agent string, points []otlp.Point, now time.Time) (bool, error) {
+	var since time.Time
+	for _, p := range points {
+		if start := when(max(p.Start, 1), now); p.Attributes["session.id"] == "" && (since.IsZero() || start.Before(since)) {
+			since = start
+		}
+	}
+	if since.IsZero() {
+		return false, nil
+	}
+	found, err := postgres.First[struct{ Known bool }](ctx, db, knownUnnamedSQL, agent, usage.SourceClaudeCode, since)
+	return found.Known, err
 }
 
 // known are the sessions of which there are rows of a source.

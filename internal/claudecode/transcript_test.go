@@ -1,6 +1,7 @@
 package claudecode_test
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -79,6 +80,85 @@ func TestImport(t *testing.T) {
 	}
 	if done, left, err = claudecode.Import(t.Context(), db, "bot", file.Rows); err != nil || done.Added != 0 || left != 1 {
 		t.Errorf("a session that was told without ids: %+v, %d left, %v", done, left, err)
+	}
+}
+
+// Events that share a number are other requests all the same: a session that is
+// taken up again counts anew, and where sessions have no names, all begin at 1.
+func TestEventsWithTheSameSequence(t *testing.T) {
+	t.Parallel()
+	db := postgrestest.New(t)
+	now := time.Unix(2_000_000_000, 0)
+	event := func(session string, at int64) otlp.Record {
+		return otlp.Record{Event: "claude_code.api_request", Time: uint64(at * 1e9), Attributes: map[string]string{"session.id": session, "event.sequence": "1",
+			"model": "claude-haiku-4-5", "input_tokens": "1000", "output_tokens": "0"}}
+	}
+	records := []otlp.Record{event("s", 1_900_000_000), event("s", 1_900_000_500), event("", 1_900_000_000), event("", 1_900_000_500)}
+	for _, want := range []int64{4, 0} {
+		if got, err := claudecode.Events(t.Context(), db, "bot", records, now); err != nil || got.Added != want || got.Grown != 0 {
+			t.Errorf("%+v, %v, want %d", got, err, want)
+		}
+	}
+}
+
+// Where sessions have no names, what events and metrics tell of the same time
+// counts once, whichever came first.
+func TestMetricsAndEventsWithoutSessions(t *testing.T) {
+	t.Parallel()
+	db := postgrestest.New(t)
+	for _, first := range []string{"events", "metrics"} {
+		if _, err := db.Exec(t.Context(), "delete from usage"); err != nil {
+			t.Fatal(err)
+		}
+		now := time.Unix(2_000_000_000, 0)
+		send := map[string]func(){
+			"events": func() {
+				_, err := claudecode.Events(t.Context(), db, "bot", []otlp.Record{{Event: "claude_code.api_request", Time: 1_900_000_030e9,
+					Attributes: map[string]string{"event.sequence": "1", "model": "claude-haiku-4-5", "input_tokens": "1000"}}}, now)
+				if err != nil {
+					t.Fatal(err)
+				}
+			},
+			"metrics": func() {
+				for minute := range uint64(2) { // in the first there were no events yet
+					_, err := claudecode.Metrics(t.Context(), db, "bot", []otlp.Point{{Metric: "claude_code.token.usage", Temporality: otlp.Delta, Value: 1000,
+						Start: 1_899_999_940e9 + minute*60e9, Time: 1_900_000_000e9 + minute*60e9, Attributes: map[string]string{"type": "input", "model": "claude-haiku-4-5"}}}, now)
+					if err != nil {
+						t.Fatal(err)
+					}
+				}
+			},
+		}
+		send[first]()
+		send[map[string]string{"events": "metrics", "metrics": "events"}[first]]()
+		want := int64(2000)
+		if first == "events" {
+			want = 1000 // an event is known after the first minute, too: rather less than twice
+		}
+		var got int64
+		if err := db.QueryRow(t.Context(), "select sum(input)::bigint from usage").Scan(&got); err != nil || got != want {
+			t.Errorf("%s first: %d, want %d (%v)", first, got, want, err)
+		}
+	}
+}
+
+// A fortune is not taken for a cost, and does not keep the rest out.
+func TestMetricsAbsurd(t *testing.T) {
+	t.Parallel()
+	db := postgrestest.New(t)
+	at := map[string]string{"type": "input", "model": "claude-haiku-4-5", "session.id": "s"}
+	points := []otlp.Point{{Metric: "claude_code.token.usage", Temporality: otlp.Delta, Time: 5, Value: 1000, Attributes: at}}
+	for _, v := range []float64{math.NaN(), math.Inf(1), -1, 1e9} {
+		for _, temporality := range []otlp.Temporality{otlp.Delta, otlp.Cumulative} {
+			points = append(points, otlp.Point{Metric: "claude_code.cost.usage", Temporality: temporality, Time: 5, Value: v, Attributes: at})
+		}
+	}
+	if _, err := claudecode.Metrics(t.Context(), db, "bot", points, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	var got int64
+	if err := db.QueryRow(t.Context(), "select cost_micros from usage where input = 1000").Scan(&got); err != nil || got != 1000 {
+		t.Errorf("%d, %v", got, err)
 	}
 }
 

@@ -1,6 +1,8 @@
 package otlp
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"strconv"
 )
@@ -52,14 +54,29 @@ type jsonAttributes []struct {
 	Value jsonValue `json:"value"`
 }
 
-func (a jsonAttributes) table() map[string]string {
+func (a jsonAttributes) table() (map[string]string, error) {
+	if len(a) > maxAttributes {
+		return nil, ErrTooMany
+	}
 	m := map[string]string{}
 	for _, kv := range a {
 		if text := kv.Value.text(); kv.Key != "" && text != "" {
 			m[kv.Key] = text
 		}
 	}
-	return m
+	return m, nil
+}
+
+// read reads a body into a request. What it will be in memory its commas tell
+// before: there is one between any two parts of it.
+func read(body []byte, request any) error {
+	switch {
+	case bytes.Count(body, []byte{','}) > maxParts:
+		return ErrTooMany
+	case json.Unmarshal(body, request) != nil:
+		return ErrMalformed
+	}
+	return nil
 }
 
 type jsonResource struct {
@@ -88,6 +105,15 @@ func (p jsonPoint) value() (float64, error) {
 	return 0, nil
 }
 
+func (p jsonPoint) point() (Point, error) {
+	value, err := p.value()
+	if err != nil {
+		return Point{}, err
+	}
+	attributes, err := p.Attributes.table()
+	return Point{Attributes: attributes, Start: p.Start.unsigned(), Time: p.Time.unsigned(), Value: value}, err
+}
+
 // MetricsJSON reads an ExportMetricsServiceRequest in JSON.
 func MetricsJSON(body []byte) ([]Point, error) {
 	var request struct {
@@ -104,24 +130,27 @@ func MetricsJSON(body []byte) ([]Point, error) {
 			} `json:"scopeMetrics"`
 		} `json:"resourceMetrics"`
 	}
-	if json.Unmarshal(body, &request) != nil {
-		return nil, ErrMalformed
+	if err := read(body, &request); err != nil {
+		return nil, err
 	}
 	var out []Point
 	for _, group := range request.Groups {
-		resource := group.Resource.Attributes.table()
+		resource, err := group.Resource.Attributes.table()
+		if err != nil {
+			return nil, err
+		}
 		for _, scope := range group.Scopes {
 			for _, m := range scope.Metrics {
 				if m.Sum == nil {
 					continue
 				}
 				for _, p := range m.Sum.Points {
-					value, err := p.value()
-					if err != nil {
-						return nil, err
+					point, err := p.point()
+					if err != nil || len(out) == maxItems {
+						return nil, cmp.Or(err, ErrTooMany)
 					}
-					out = append(out, Point{Metric: m.Name, Temporality: m.Sum.Temporality, Attributes: p.Attributes.table(), Resource: resource,
-						Start: p.Start.unsigned(), Time: p.Time.unsigned(), Value: value})
+					point.Metric, point.Temporality, point.Resource = m.Name, m.Sum.Temporality, resource
+					out = append(out, point)
 				}
 			}
 		}
@@ -145,15 +174,22 @@ func LogsJSON(body []byte) ([]Record, error) {
 			} `json:"scopeLogs"`
 		} `json:"resourceLogs"`
 	}
-	if json.Unmarshal(body, &request) != nil {
-		return nil, ErrMalformed
+	if err := read(body, &request); err != nil {
+		return nil, err
 	}
 	var out []Record
 	for _, group := range request.Groups {
-		resource := group.Resource.Attributes.table()
+		resource, err := group.Resource.Attributes.table()
+		if err != nil {
+			return nil, err
+		}
 		for _, scope := range group.Scopes {
 			for _, l := range scope.Records {
-				r := Record{Event: l.Event, Attributes: l.Attributes.table(), Resource: resource, Time: l.Time.unsigned()}
+				attributes, err := l.Attributes.table()
+				if err != nil || len(out) == maxItems {
+					return nil, cmp.Or(err, ErrTooMany)
+				}
+				r := Record{Event: l.Event, Attributes: attributes, Resource: resource, Time: l.Time.unsigned()}
 				r.settle(l.Body.text(), l.Observed.unsigned())
 				out = append(out, r)
 			}

@@ -39,6 +39,17 @@ type Record struct {
 	Time       uint64 // nanoseconds since 1970, when it happened or was seen
 }
 
+// Bounds of one body, so that a small one does not grow large in memory. The SDKs
+// send 512 records at once, collectors some thousands.
+const (
+	maxItems      = 20_000  // points or records
+	maxAttributes = 128     // of one, and of whoever sent it, as the SDKs bound them
+	maxParts      = 400_000 // commas of JSON
+)
+
+// ErrTooMany is a body that has more than may be sent at once.
+var ErrTooMany = errors.New("the body has more than 20,000 points or records, or one of them more than 128 attributes; send fewer at once")
+
 // ErrMalformed is a body that cannot be read. The text of what is wrong is not
 // kept: it may quote the body.
 var ErrMalformed = errors.New("the body is not what its content type says")

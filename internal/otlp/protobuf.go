@@ -86,6 +86,9 @@ func MetricsProtobuf(body []byte) ([]Point, error) {
 				return fields(f.bytes, func(f field) error {
 					switch f.number {
 					case sumPoints:
+						if len(out)+len(points) == maxItems {
+							return ErrTooMany
+						}
 						points = append(points, f.bytes)
 					case sumTemporality:
 						m.Temporality = Temporality(f.value)
@@ -136,6 +139,9 @@ func LogsProtobuf(body []byte) ([]Record, error) {
 		r := Record{Resource: resource, Attributes: map[string]string{}}
 		var text string
 		var observed uint64
+		if len(out) == maxItems {
+			return ErrTooMany
+		}
 		err := fields(message, func(f field) error {
 			switch f.number {
 			case recordTime:
@@ -201,6 +207,9 @@ func attribute(message []byte, into map[string]string) error {
 	})
 	if key != "" && value != "" {
 		into[key] = value
+	}
+	if len(into) > maxAttributes {
+		return ErrTooMany
 	}
 	return err
 }

@@ -67,6 +67,8 @@ func (r *Router) serveUsage(w http.ResponseWriter, req *http.Request) {
 	switch {
 	case errors.Is(err, otlp.ErrMalformed):
 		writeError(w, http.StatusBadRequest, "malformed", err.Error())
+	case errors.Is(err, otlp.ErrTooMany):
+		writeError(w, http.StatusRequestEntityTooLarge, "too_many", err.Error())
 	case errors.As(err, &bad):
 		writeError(w, http.StatusBadRequest, "invalid_argument", bad.Message)
 	case postgres.BadData(err):
@@ -191,9 +193,15 @@ type posted struct {
 // maxPosted is how many rows one POST may have.
 const maxPosted = 1000
 
+// maxMembers is more than a row has.
+const maxMembers = 40
+
 func (r *Router) takeRows(ctx context.Context, agent string, body []byte) ([]byte, error) {
 	var request struct {
 		Usage []posted `json:"usage"`
+	}
+	if bytes.Count(body, []byte{','}) > maxPosted*maxMembers { // before it takes a hundred times as much memory
+		return nil, fault.Invalid("usage", "usage must have 1 to %d rows", maxPosted)
 	}
 	dec := json.NewDecoder(bytes.NewReader(body))
 	dec.DisallowUnknownFields() // a misspelt count would be taken for 0

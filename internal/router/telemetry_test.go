@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"encoding/binary"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -238,6 +239,10 @@ func TestTelemetryRefuses(t *testing.T) {
 	if err := zip.Close(); err != nil {
 		t.Fatal(err)
 	}
+	crowd := bytes.Repeat([]byte{0x0a, 0x00}, 100_000)
+	for _, tag := range []byte{0x3a, 0x12, 0x12, 0x0a} {
+		crowd = append(binary.AppendUvarint([]byte{tag}, uint64(len(crowd))), crowd...)
+	}
 	for name, c := range map[string]struct {
 		want  int
 		media string
@@ -252,6 +257,7 @@ func TestTelemetryRefuses(t *testing.T) {
 		"no gzip":          {400, "application/json", []byte(jsonMetrics), header("Content-Encoding", "gzip")},
 		"a bomb":           {413, "application/json", bomb.Bytes(), header("Content-Encoding", "gzip")},
 		"too large":        {413, "application/json", make([]byte, 5<<20), nil},
+		"a crowd":          {413, "application/x-protobuf", crowd, nil},
 		"no JSON":          {400, "application/json", []byte("{"), nil},
 		"no protobuf":      {400, "application/x-protobuf", []byte("\xff\xff\xff"), nil},
 	} {
@@ -294,6 +300,8 @@ func TestUsageOfOtherRuntimes(t *testing.T) {
 		"NUL":           `{"usage":[{"id":"x\u0000","at":"2026-11-30T10:00:00Z","model":"m"}]}`,
 		"nothing":       `{"usage":[]}`,
 		"more behind":   body + "{}",
+		"a crowd":       `{"usage":[` + strings.Repeat("{},", 1_000_000) + `{}]}`,
+		"a fortune":     `{"usage":[{"id":"x","at":"2026-11-30T10:00:00Z","model":"m","cost_micro_usd":9000000000000000000}]}`,
 	} {
 		if w := g.send("/v1/usage", "application/json", []byte(broken)); w.Code != 400 {
 			t.Errorf("%s: HTTP %d %s", name, w.Code, w.Body)
