@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"pawgate/internal/client/chat"
@@ -28,6 +29,7 @@ func (r *run) complete(ctx context.Context, tools []chat.Tool, last bool) (chat.
 		return turn, err
 	}
 	r.result.Rounds++
+	turn.Model, turn.Usage = plausible(turn.Model), counted(turn.Usage)
 	if turn.Usage.Total() == 0 {
 		turn.Usage = estimate(q, turn)
 	}
@@ -58,8 +60,7 @@ func (r *run) complete(ctx context.Context, tools []chat.Tool, last bool) (chat.
 // afford asks when the budgets have room for the most that it can take, which
 // it holds back meanwhile.
 func (r *run) afford(ctx context.Context, q chat.Request, spent *Spent) (chat.Completion, error) {
-	spent.Model, spent.Usage = q.Model, estimate(q, chat.Completion{})
-	spent.Usage.Output = q.MaxTokens
+	spent.Model, spent.Usage = q.Model, r.most(q)
 	hold, err := r.Meter.Hold(ctx, *spent)
 	if err != nil {
 		return chat.Completion{}, fmt.Errorf("hold money: %w", err)
@@ -113,6 +114,60 @@ func sleep(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// maxModel bounds the name of a model, in bytes, and maxTokens a count, as usage
+// rows do.
+const maxModel, maxTokens = 256, 1_000_000_000_000
+
+// plausible is a name as it can be kept. What a server says must not keep what
+// it took from being recorded.
+func plausible(model string) string {
+	model = strings.ReplaceAll(strings.ToValidUTF8(model, ""), "\x00", "")
+	return strings.ToValidUTF8(model[:min(len(model), maxModel)], "")
+}
+
+// counted is a usage whose counts can be.
+func counted(u chat.Usage) chat.Usage {
+	for _, n := range []*int64{&u.Input, &u.Output, &u.CacheRead, &u.CacheWrite5m, &u.CacheWrite1h, &u.Reasoning} {
+		*n = max(0, min(*n, maxTokens))
+	}
+	return u
+}
+
+// most is what a question can take at most. What stood in the last one, and its
+// answer, the provider has counted; the rest is weighed.
+func (r *run) most(q chat.Request) chat.Usage {
+	u := chat.Usage{Output: q.MaxTokens}
+	fresh := q.Messages
+	if r.last > 0 {
+		u.Input, fresh = r.last, fresh[len(fresh)-1:]
+	} else {
+		u.Input = weigh(q.System)
+		for _, t := range q.Tools {
+			u.Input += weigh(t.Name) + weigh(t.About) + weigh(string(t.Schema))
+		}
+	}
+	for _, m := range fresh {
+		u.Input += weigh(m.Text) + weigh(string(m.Native))
+		for _, result := range m.Results {
+			u.Input += weigh(result.Text)
+		}
+	}
+	return u
+}
+
+// weigh is how many tokens a text has at most, if it is one that people or
+// programs write: three small letters or spaces make one at least; of anything
+// else, such as digits, signs and the bytes of other scripts, each may be one.
+func weigh(text string) int64 {
+	small := 0
+	for _, b := range []byte(text) {
+		if b == ' ' || 'a' <= b && b <= 'z' {
+			small++
+		}
+	}
+	return int64(len(text) - small + (small+2)/3)
 }
 
 // bytesPerToken is rather few, so that an estimate is rather high.

@@ -176,7 +176,8 @@ func (p *provider) results() (texts []string) {
 type meter struct {
 	mu    sync.Mutex
 	spent []loop.Spent
-	price int64 // micro-dollars a token; 0: unknown
+	held  []loop.Spent // at most
+	price int64        // micro-dollars a token; 0: unknown
 	err   error
 
 	released int // holds let go without a completion
@@ -189,7 +190,12 @@ func (m *meter) Record(_ context.Context, s loop.Spent) (int64, bool, error) {
 	return m.price * s.Usage.Total(), m.price > 0, m.err
 }
 
-func (m *meter) Hold(context.Context, loop.Spent) (string, error) { return "hold", nil }
+func (m *meter) Hold(_ context.Context, most loop.Spent) (string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.held = append(m.held, most)
+	return "hold", nil
+}
 
 func (m *meter) Release(_ context.Context, hold string) error {
 	m.mu.Lock()

@@ -28,14 +28,14 @@ func (l Ledger) Priced(ctx context.Context, provider, model string) (bool, error
 	return found.Priced, err
 }
 
-// held is how long money is held for a completion that nobody settles; longer
-// than one takes with all its attempts.
+// held is how long money is held, beyond the run's own time, for a completion that
+// nobody settles.
 const held = 30 * time.Minute
 
 // Hold keeps back what a completion costs at most.
 func (l Ledger) Hold(ctx context.Context, most Spent) (string, error) {
 	row := most.row()
-	h, err := budget.Reserve(ctx, l.DB, budget.Ask{Agent: row.Agent, User: row.User, Most: &row, For: held})
+	h, err := budget.Reserve(ctx, l.DB, budget.Ask{Agent: row.Agent, User: row.User, Most: &row, For: held + max(0, most.Request.Limits.Wall)})
 	return h.ID, err
 }
 
