@@ -13,7 +13,8 @@ select budget_shown(b, budget_began((b).period, (b).zone, now()), payer, user_id
        (b).warn_percent, (b).unpriced,
        settled >= (b).limit_micros or (b).unpriced = 'stop' and unpriced > 0 as used,
        settled >= (b).limit_micros * (b).warn_percent / 100.0 or unpriced > 0 as warned,
-       case when payer <> '' then array(select agents_made(payer)) end as payers
+       case when payer <> '' then array(select agents_made(payer)) end as payers,
+       (b).user_id = '*' as each_user
 from standing
 order by (b).agent_id, (b).user_id, (b).tool, (b).period, settled desc, payer, user_id, tool
 limit 1000

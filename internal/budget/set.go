@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	_ "embed"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -128,7 +129,7 @@ type Standing struct {
 	State string `json:"state"`
 	// Forecast is what the period will have cost at its end if it goes on as in
 	// the last seven days, in micro-dollars; nil where there is too little to
-	// tell.
+	// tell, for tools, and for each of the users by itself.
 	Forecast *int64 `json:"forecast,omitempty"`
 }
 
@@ -142,11 +143,13 @@ func List(ctx context.Context, db postgres.DB, agents []string, now time.Time) (
 		Used        bool
 		Warned      bool
 		Payers      []string
+		EachUser    bool
 	}](ctx, db, listSQL, pgx.StrictNamedArgs{"agents": agents})
 	if err != nil {
 		return nil, fmt.Errorf("list budgets: %w", err)
 	}
 	list := make([]Standing, len(rows))
+	week := lately{db: db, now: now}
 	for i, r := range rows {
 		list[i] = Standing{Budget: r.Shown, WarnPercent: r.WarnPercent, OnUnpriced: r.Unpriced, State: "ok"}
 		switch {
@@ -155,7 +158,7 @@ func List(ctx context.Context, db postgres.DB, agents []string, now time.Time) (
 		case r.Warned:
 			list[i].State = "warned"
 		}
-		if list[i].Forecast, err = forecast(ctx, db, list[i], r.Payers, now); err != nil {
+		if list[i].Forecast, err = week.forecast(ctx, list[i], r.Payers, r.EachUser); err != nil {
 			return nil, err
 		}
 	}
@@ -165,23 +168,52 @@ func List(ctx context.Context, db postgres.DB, agents []string, now time.Time) (
 // forecastDays is how much of the past a forecast goes by.
 const forecastDays = 7
 
+// lately is what the last days cost, which many budgets ask for.
+type lately struct {
+	db   postgres.DB
+	now  time.Time
+	read bool
+	days []usage.Line // by day and agent
+}
+
 // forecast goes by the mean of the last days, or of as many as there are, which
-// a quiet or busy first day of the month does not upset. agents are those whose
+// a quiet or busy first day of the month does not upset. payers are those whose
 // usage the budget pays; nil: all.
-func forecast(ctx context.Context, db postgres.DB, s Standing, agents []string, now time.Time) (*int64, error) {
-	if s.Tool != "" || s.AgentID == "*" || s.UserID == "*" || now.After(s.ResetsAt) {
+func (l *lately) forecast(ctx context.Context, s Standing, payers []string, eachUser bool) (*int64, error) {
+	if s.Tool != "" || s.AgentID == "*" || eachUser || l.now.After(s.ResetsAt) {
 		return nil, nil
 	}
-	q := usage.Query{From: now.AddDate(0, 0, -forecastDays), To: now, User: s.UserID, Group: usage.ByDay, Agents: agents}
-	days, err := usage.Report(ctx, db, q)
-	if err != nil || len(days) == 0 {
+	days, err := l.of(ctx, s.UserID)
+	if err != nil {
 		return nil, err
 	}
 	var cost int64
+	var first time.Time
 	for _, d := range days {
+		if payers != nil && !slices.Contains(payers, d.Agent) {
+			continue
+		}
+		if first.IsZero() {
+			first = d.Period
+		}
 		cost += d.Cost
 	}
-	past := max(24*time.Hour, min(now.Sub(days[0].Period), forecastDays*24*time.Hour))
-	will := s.Settled + int64(float64(cost)*float64(s.ResetsAt.Sub(now))/float64(past))
+	if first.IsZero() {
+		return nil, nil
+	}
+	past := max(24*time.Hour, min(l.now.Sub(first), forecastDays*24*time.Hour))
+	will := s.Settled + int64(float64(cost)*float64(s.ResetsAt.Sub(l.now))/float64(past))
 	return &will, nil
+}
+
+// of is what the last days cost, a user's or in all: for all it is read once.
+func (l *lately) of(ctx context.Context, user string) ([]usage.Line, error) {
+	if user == "" && l.read {
+		return l.days, nil
+	}
+	days, err := usage.Report(ctx, l.db, usage.Query{From: l.now.AddDate(0, 0, -forecastDays), To: l.now, User: user, Group: usage.ByDay, Split: true})
+	if err == nil && user == "" {
+		l.days, l.read = days, true
+	}
+	return days, err
 }
