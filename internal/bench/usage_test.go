@@ -12,8 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"pawgate/internal/caller"
+	"pawgate/internal/category/cost"
 	"pawgate/internal/postgres"
 	"pawgate/internal/postgres/postgrestest"
+	"pawgate/internal/tool/tooltest"
 	"pawgate/internal/usage"
 )
 
@@ -96,6 +99,58 @@ func TestUsage(t *testing.T) {
 		}
 		slices.Sort(took)
 		fmt.Printf("| %s | %d | %.0f | %.0f | %.0f |\n", c.name, lines, took[0].Seconds()*1000, took[7].Seconds()*1000, (cpu(t, pid)-used).Seconds()*1000/float64(len(took)))
+	}
+	tools(t, db, to, pid)
+}
+
+// tools asks the cost tools themselves, with a budget for each agent, as one
+// calls them: the widest that each takes.
+func tools(t *testing.T, db postgres.DB, now time.Time, pid int) {
+	for _, sql := range []string{
+		`insert into agents (id) select 'agent' || n from generate_series(0, 39) n on conflict do nothing`,
+		`insert into budgets (id, agent_id, period, limit_micros, hard) values ('bench', '*', 'month', 1000000000000, false) on conflict do nothing`,
+		`insert into budget_spent (budget_id, began, agent_id, user_id, tool, settled)
+		 select 'bench', budget_began('month', 'UTC', now()), id, '', '', 1 from agents on conflict do nothing`,
+	} {
+		if _, err := db.Exec(t.Context(), sql); err != nil {
+			t.Fatalf("%s: %v", sql, err)
+		}
+	}
+	cat := cost.New(db, func() time.Time { return now })
+	who := tooltest.Who("agent7", caller.ScopeOperator)
+	fmt.Println("| tool | answer, KB | fastest, ms | median, ms | CPU of the database, ms |")
+	fmt.Println("| --- | --- | --- | --- | --- |")
+	for _, c := range []struct{ tool, args string }{
+		{"cost_summary", `{}`},
+		{"cost_summary", `{"hours":8760,"compare":true}`},
+		{"cost_summary", `{"hours":8760,"group_by":"day","timezone":"Asia/Taipei","compare":true}`},
+		{"cost_summary", `{"hours":8760,"group_by":"model"}`},
+		{"cost_summary", `{"hours":744,"group_by":"hour","agent_id":"agent7"}`},
+		{"cost_agents", `{"hours":8760}`},
+		{"cost_users", `{"hours":8760}`},
+		{"cost_users", `{"hours":8760,"agent_id":"agent7"}`},
+		{"cost_recent", `{"limit":500}`},
+		{"cost_recent", `{"limit":500,"agent_id":"agent7"}`},
+		{"cost_multi_vs_single", `{"days":30,"timezone":"Asia/Taipei"}`},
+		{"cost_multi_vs_single", `{"days":365}`},
+		{"cost_multi_vs_single", `{"days":365,"agent_id":"agent7"}`},
+		{"reliability_summary", `{"agent_id":"agent7"}`},
+		{"reliability_summary", `{"agent_id":"agent7","window_days":365}`},
+	} {
+		var took []time.Duration
+		size, used := 0, cpu(t, pid)
+		for range 9 {
+			began := time.Now()
+			out := tooltest.Call(t, cat, who, c.tool, c.args)
+			took = append(took, time.Since(began))
+			if out.OK == nil {
+				t.Fatalf("%s %s: %+v", c.tool, c.args, out)
+			}
+			size = len(out.OK)
+		}
+		slices.Sort(took)
+		fmt.Printf("| %s `%s` | %d | %.0f | %.0f | %.0f |\n", c.tool, c.args, size>>10, took[0].Seconds()*1000, took[4].Seconds()*1000,
+			(cpu(t, pid)-used).Seconds()*1000/float64(len(took)))
 	}
 }
 

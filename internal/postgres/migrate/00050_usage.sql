@@ -50,7 +50,7 @@ create table usage (
     cache_write_5m  bigint not null default 0 check (cache_write_5m between 0 and 1000000000000),
     cache_write_1h  bigint not null default 0 check (cache_write_1h between 0 and 1000000000000),
     reasoning       bigint not null default 0 check (reasoning between 0 and output),
-    reported_micros bigint check (reported_micros >= 0), -- what the source said it cost
+    reported_micros bigint check (reported_micros between 0 and 1000000000000), -- what the source said it cost
     cost_micros     bigint check (cost_micros >= 0), -- null: unknown
     price_version   text not null default '',       -- 'reported', or that of the price
     source          text not null check (source <> ''), -- loop, gate, claude_code, api, …
@@ -59,13 +59,16 @@ create table usage (
     unique (source, source_id)
 );
 create index usage_by_time on usage (at desc, id desc);
-create index usage_by_agent on usage (agent_id, at desc, id desc);
+create index usage_of_agent on usage (agent_id, at desc, id desc);
+create index usage_of_user on usage (user_id, at) where user_id <> '';
 create index usage_by_session on usage (session_id, at desc) where session_id <> '';
 create index usage_unpriced on usage (model, provider) where cost_micros is null;
 
--- Sums: by agent and model, by agent and user. level is what a row sums up: 0 a
--- quarter of an hour (every time zone's hours and days begin at one), 1 an hour,
--- 2 a day, 3 a month, all of UTC.
+-- Sums: by agent and model, by agent and user, by agent alone. level is what a row
+-- sums up: 0 a quarter of an hour (every time zone's hours and days begin at
+-- one), 1 an hour, 2 a day, 3 a month, all of UTC. By model there are hours, days
+-- and months, by user days and months: below that there are nearly as many sums
+-- as rows, so rows are read.
 create table usage_by_model (
     level smallint not null, at timestamptz not null,
     agent_id text not null, request_type text not null, provider text not null, model text not null, tool text not null,
@@ -80,6 +83,17 @@ create table usage_by_user (
     cache_read bigint not null, cache_write_5m bigint not null, cache_write_1h bigint not null, reasoning bigint not null, cost_micros bigint not null,
     primary key (level, at, agent_id, user_id)
 );
+-- A report by day of a zone reads hours, or quarters where the zone's hours begin
+-- between those of UTC, and of those by model there are too many. Everyone's sums
+-- are an agent '' of their own, and one agent's are found without reading the
+-- others'.
+create table usage_by_agent (
+    level smallint not null, at timestamptz not null, agent_id text not null,
+    requests bigint not null, unpriced bigint not null, units bigint not null, input bigint not null, output bigint not null,
+    cache_read bigint not null, cache_write_5m bigint not null, cache_write_1h bigint not null, reasoning bigint not null, cost_micros bigint not null,
+    primary key (level, at, agent_id)
+);
+create index usage_by_agent_one on usage_by_agent (agent_id, level, at);
 
 -- What is not in the sums yet: the rows added, and with the sign turned those
 -- taken away. Writers only append here, so none waits for another; reports add
@@ -148,7 +162,7 @@ begin
         insert into usage_by_model as s
         select l, usage_period(l, at), agent_id, request_type, provider, model, tool, sum(requests), sum(unpriced), sum(units), sum(input), sum(output),
             sum(cache_read), sum(cache_write_5m), sum(cache_write_1h), sum(reasoning), sum(cost_micros)
-        from gone, generate_series(0, 3) l group by 1, 2, 3, 4, 5, 6, 7
+        from gone, generate_series(1, 3) l group by 1, 2, 3, 4, 5, 6, 7
         on conflict (level, at, agent_id, request_type, provider, model, tool) do update set
             requests = s.requests + excluded.requests, unpriced = s.unpriced + excluded.unpriced, units = s.units + excluded.units,
             input = s.input + excluded.input, output = s.output + excluded.output, cache_read = s.cache_read + excluded.cache_read,
@@ -158,8 +172,18 @@ begin
         insert into usage_by_user as s
         select l, usage_period(l, at), agent_id, user_id, sum(requests), sum(unpriced), sum(units), sum(input), sum(output),
             sum(cache_read), sum(cache_write_5m), sum(cache_write_1h), sum(reasoning), sum(cost_micros)
-        from gone, generate_series(0, 3) l group by 1, 2, 3, 4
+        from gone, generate_series(2, 3) l group by 1, 2, 3, 4
         on conflict (level, at, agent_id, user_id) do update set
+            requests = s.requests + excluded.requests, unpriced = s.unpriced + excluded.unpriced, units = s.units + excluded.units,
+            input = s.input + excluded.input, output = s.output + excluded.output, cache_read = s.cache_read + excluded.cache_read,
+            cache_write_5m = s.cache_write_5m + excluded.cache_write_5m, cache_write_1h = s.cache_write_1h + excluded.cache_write_1h,
+            reasoning = s.reasoning + excluded.reasoning, cost_micros = s.cost_micros + excluded.cost_micros
+    ), agents as (
+        insert into usage_by_agent as s
+        select l, usage_period(l, at), a, sum(requests), sum(unpriced), sum(units), sum(input), sum(output),
+            sum(cache_read), sum(cache_write_5m), sum(cache_write_1h), sum(reasoning), sum(cost_micros)
+        from gone, generate_series(0, 3) l, unnest(array['', agent_id]) a group by 1, 2, 3
+        on conflict (level, at, agent_id) do update set
             requests = s.requests + excluded.requests, unpriced = s.unpriced + excluded.unpriced, units = s.units + excluded.units,
             input = s.input + excluded.input, output = s.output + excluded.output, cache_read = s.cache_read + excluded.cache_read,
             cache_write_5m = s.cache_write_5m + excluded.cache_write_5m, cache_write_1h = s.cache_write_1h + excluded.cache_write_1h,
@@ -167,6 +191,55 @@ begin
     )
     select count(*) into moved from gone;
     return moved;
+end
+$$;
+-- +goose StatementEnd
+
+-- Makes the sums anew from the rows. Once rows were pruned it refuses: their sums are
+-- all there is of them. Writers wait for it.
+-- +goose StatementBegin
+create function usage_rebuild() returns void language plpgsql as $$
+declare
+    since timestamptz := (select before from usage_horizon);
+begin
+    if since > '-infinity' then
+        raise exception 'rows were pruned, so the sums cannot be made from them';
+    end if;
+    lock table usage, usage_changes, usage_by_model, usage_by_user, usage_by_agent in exclusive mode;
+    delete from usage_changes;
+    delete from usage_by_model;
+    delete from usage_by_user;
+    delete from usage_by_agent;
+    -- The lowest sums from the rows, the others from those below.
+    insert into usage_by_model
+    select 1, usage_period(1, at), agent_id, request_type, provider, model, tool, sum(requests), count(*) filter (where cost_micros is null), sum(units),
+        sum(input), sum(output), sum(cache_read), sum(cache_write_5m), sum(cache_write_1h), sum(reasoning), coalesce(sum(cost_micros), 0)
+    from usage group by 2, 3, 4, 5, 6, 7;
+    insert into usage_by_user
+    select 2, usage_period(2, at), agent_id, user_id, sum(requests), count(*) filter (where cost_micros is null), sum(units),
+        sum(input), sum(output), sum(cache_read), sum(cache_write_5m), sum(cache_write_1h), sum(reasoning), coalesce(sum(cost_micros), 0)
+    from usage group by 2, 3, 4;
+    insert into usage_by_agent
+    select 0, usage_period(0, at), agent_id, sum(requests), count(*) filter (where cost_micros is null), sum(units),
+        sum(input), sum(output), sum(cache_read), sum(cache_write_5m), sum(cache_write_1h), sum(reasoning), coalesce(sum(cost_micros), 0)
+    from usage group by 2, 3;
+    insert into usage_by_agent
+    select 0, at, '', sum(requests), sum(unpriced), sum(units), sum(input), sum(output), sum(cache_read), sum(cache_write_5m), sum(cache_write_1h), sum(reasoning), sum(cost_micros)
+    from usage_by_agent where level = 0 group by at;
+    for l in 1..3 loop
+        insert into usage_by_model
+        select l, usage_period(l, at), agent_id, request_type, provider, model, tool, sum(requests), sum(unpriced), sum(units), sum(input), sum(output),
+            sum(cache_read), sum(cache_write_5m), sum(cache_write_1h), sum(reasoning), sum(cost_micros)
+        from usage_by_model where level = l - 1 and level >= 1 group by 2, 3, 4, 5, 6, 7;
+        insert into usage_by_user
+        select l, usage_period(l, at), agent_id, user_id, sum(requests), sum(unpriced), sum(units), sum(input), sum(output),
+            sum(cache_read), sum(cache_write_5m), sum(cache_write_1h), sum(reasoning), sum(cost_micros)
+        from usage_by_user where level = l - 1 and level >= 2 group by 2, 3, 4;
+        insert into usage_by_agent
+        select l, usage_period(l, at), agent_id, sum(requests), sum(unpriced), sum(units), sum(input), sum(output),
+            sum(cache_read), sum(cache_write_5m), sum(cache_write_1h), sum(reasoning), sum(cost_micros)
+        from usage_by_agent where level = l - 1 group by 2, 3;
+    end loop;
 end
 $$;
 -- +goose StatementEnd
@@ -202,24 +275,31 @@ create function usage_same_model(rest text) returns boolean language sql immutab
 $$;
 -- +goose StatementEnd
 
--- The price of a name at a time: that of the provider before any other, the
--- longest name first, the newest that holds. A name with '*' fits everything
--- that begins so. Names are tried as they are and behind their last '/', because
--- gateways put who serves in front.
+-- The price of a name at a time, or none. Gateways put who serves in front
+-- ("azure/gpt-4o"), so a name is tried as it is and, where its front names a
+-- provider of the list, as that provider's. The price of the provider comes
+-- before that of any, the longest name before the others, a newer one before an
+-- older one. A name with '*' fits everything that begins so.
 -- +goose StatementBegin
 create function usage_price(who text, called text, moment timestamptz) returns usage_prices language sql stable as $$
-    select p from (values (lower(called), 0), (substring(lower(called) from '[^/]*$'), 1)) n (name, far)
-    cross join lateral (select array_agg(left(n.name, k)) || array_agg(left(n.name, k) || '*') as fits from generate_series(1, length(n.name)) k) f
-    join usage_prices p on p.name = any (f.fits)
-    where p.valid_from <= moment and p.provider in ('', lower(who))
-      and (right(p.name, 1) = '*' or usage_same_model(substr(n.name, length(p.name) + 1)))
-    order by n.far, length(rtrim(p.name, '*')) desc, p.provider = '', right(p.name, 1) = '*', p.valid_from desc
+    with names as (
+        select lower(who) as who, lower(called) as name, 0 as far
+        union all
+        select split_part(lower(called), '/', 1), substr(lower(called), strpos(called, '/') + 1), 1 where strpos(called, '/') > 1
+    ), fits as (
+        select n.who, n.far, n.name, left(n.name, k) || star as fit from names n, generate_series(1, length(n.name)) k, unnest(array['', '*']) star
+    )
+    select p.* from fits f join usage_prices p on p.name = f.fit and p.provider in ('', f.who)
+    where p.valid_from <= moment
+      and (right(p.name, 1) = '*' or usage_same_model(substr(f.name, length(p.name) + 1)))
+    order by p.provider = '', f.far, length(rtrim(p.name, '*')) desc, right(p.name, 1) = '*', p.valid_from desc
     limit 1
 $$;
 -- +goose StatementEnd
 
 -- What a usage costs at a price, in micro-dollars, rounded once; null as soon
--- as a part of it has no price.
+-- as a part of it has no price, and above a million dollars, which no answer costs:
+-- no row may make a sum, a report or a budget overflow for everybody.
 -- +goose StatementBegin
 create function usage_cost(p usage_prices, u usage) returns bigint language sql immutable as $$
     with prompt as (
@@ -238,20 +318,22 @@ create function usage_cost(p usage_prices, u usage) returns bigint language sql 
         from tier
     ), dear as ( -- the input that the tier's price is for
         select case when excess then least(u.input, prompt.tokens - (t ->> 'above')::bigint) else u.input end as tokens from rate, prompt
+    ), charged as (
+        select round((
+              case when dear.tokens = 0 then 0 else dear.tokens * r.input end
+            + case when u.input = dear.tokens then 0 else (u.input - dear.tokens) * p.input::numeric end
+            + case when u.output = u.reasoning then 0 else (u.output - u.reasoning) * r.output end
+            + case when u.reasoning = 0 then 0 else u.reasoning * r.reasoning end
+            + case when u.cache_read = 0 then 0 else u.cache_read * r.cache_read end
+            + case when u.cache_write_5m = 0 then 0 else u.cache_write_5m * r.cache_write_5m end
+            + case when u.cache_write_1h = 0 then 0 else u.cache_write_1h * r.cache_write_1h end
+            + case when u.units > 0 then u.units * p.unit::numeric
+                   when u.model <> '' then u.requests * coalesce(p.unit, 0)::numeric else 0 end
+        ) / 1000000) as micros
+        from rate r, dear
+        where p.id is not null
     )
-    select round((
-          case when dear.tokens = 0 then 0 else dear.tokens * r.input end
-        + case when u.input = dear.tokens then 0 else (u.input - dear.tokens) * p.input::numeric end
-        + case when u.output = u.reasoning then 0 else (u.output - u.reasoning) * r.output end
-        + case when u.reasoning = 0 then 0 else u.reasoning * r.reasoning end
-        + case when u.cache_read = 0 then 0 else u.cache_read * r.cache_read end
-        + case when u.cache_write_5m = 0 then 0 else u.cache_write_5m * r.cache_write_5m end
-        + case when u.cache_write_1h = 0 then 0 else u.cache_write_1h * r.cache_write_1h end
-        + case when u.units > 0 then u.units * p.unit::numeric
-               when u.model <> '' then u.requests * coalesce(p.unit, 0)::numeric else 0 end
-    ) / 1000000)::bigint
-    from rate r, dear
-    where p.id is not null
+    select micros::bigint from charged where micros <= 1000000000000
 $$;
 -- +goose StatementEnd
 
@@ -259,7 +341,8 @@ $$;
 -- how many rows were new, how many said more than the one recorded before, and
 -- how many came from before the horizon and were not taken.
 -- The same source_id again is the same usage: an answer that was logged while
--- it grew counts once, with the most that was said of it.
+-- it grew counts once, with the most that was said of it: more tokens, or a cost that was
+-- not known.
 -- +goose StatementBegin
 create function usage_record(rows jsonb) returns table (added bigint, grown bigint, late bigint) language sql volatile as $$
     with given as (
@@ -286,8 +369,11 @@ create function usage_record(rows jsonb) returns table (added bigint, grown bigi
             cache_write_1h = excluded.cache_write_1h, reasoning = excluded.reasoning,
             reported_micros = excluded.reported_micros, cost_micros = excluded.cost_micros, price_version = excluded.price_version
         where u.agent_id = excluded.agent_id
-          and u.input + u.output + u.cache_read + u.cache_write_5m + u.cache_write_1h + u.units
-            < excluded.input + excluded.output + excluded.cache_read + excluded.cache_write_5m + excluded.cache_write_1h + excluded.units
+          and (u.input + u.output + u.cache_read + u.cache_write_5m + u.cache_write_1h + u.units
+               < excluded.input + excluded.output + excluded.cache_read + excluded.cache_write_5m + excluded.cache_write_1h + excluded.units
+            or u.input + u.output + u.cache_read + u.cache_write_5m + u.cache_write_1h + u.units
+               = excluded.input + excluded.output + excluded.cache_read + excluded.cache_write_5m + excluded.cache_write_1h + excluded.units
+               and u.cost_micros is null and excluded.cost_micros is not null)
         returning u.xmax = 0 as fresh
     )
     select count(*) filter (where fresh), count(*) filter (where not fresh),

@@ -1,27 +1,5 @@
 -- +goose Up
--- Reading prices, importing them, charging again by them, and a first list.
-
--- The price of a name at a time, or none. Gateways put who serves in front
--- ("azure/gpt-4o"), so a name is tried as it is and, where its front names a
--- provider of the list, as that provider's. The price of the provider comes
--- before that of any, the longest name before the others, a newer one before an
--- older one. A name with '*' fits everything that begins so.
--- +goose StatementBegin
-create or replace function usage_price(who text, called text, moment timestamptz) returns usage_prices language sql stable as $$
-    with names as (
-        select lower(who) as who, lower(called) as name, 0 as far
-        union all
-        select split_part(lower(called), '/', 1), substr(lower(called), strpos(called, '/') + 1), 1 where strpos(called, '/') > 1
-    ), fits as (
-        select n.who, n.far, n.name, left(n.name, k) || star as fit from names n, generate_series(1, length(n.name)) k, unnest(array['', '*']) star
-    )
-    select p.* from fits f join usage_prices p on p.name = f.fit and p.provider in ('', f.who)
-    where p.valid_from <= moment
-      and (right(p.name, 1) = '*' or usage_same_model(substr(f.name, length(p.name) + 1)))
-    order by p.provider = '', f.far, length(rtrim(p.name, '*')) desc, right(p.name, 1) = '*', p.valid_from desc
-    limit 1
-$$;
--- +goose StatementEnd
+-- Importing prices, charging again by them, and a first list.
 
 -- Takes a list of prices, a JSON array of objects named like the columns: what is
 -- new holds from since, or, where that is null, always if the name had no price
