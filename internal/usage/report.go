@@ -60,6 +60,8 @@ type Query struct {
 	Group    Group
 	// Split gives every line again for each agent.
 	Split bool
+	// ByType gives every line of a period again for each of Types, as its key.
+	ByType bool
 }
 
 // Line is one sum. Cost is in micro-dollars, without what is of unknown cost:
@@ -109,7 +111,7 @@ func Report(ctx context.Context, db postgres.DB, q Query) ([]Line, error) {
 		if _, err := tx.Exec(ctx, noScansSQL); err != nil {
 			return err
 		}
-		lines, err = postgres.Every[Line](ctx, tx, sql, spans.level, spans.from, spans.to, spans.period, q.Agents, q.User, q.Session, types, string(q.Group), q.Split, q.everyone())
+		lines, err = postgres.Every[Line](ctx, tx, sql, spans.level, spans.from, spans.to, spans.period, q.Agents, q.User, q.Session, types, string(q.key()), q.Split, q.everyone())
 		return err
 	})
 	if err != nil {
@@ -145,6 +147,14 @@ func (q Query) statement() (sql string, types []string) {
 		return reportModelsSQL, types
 	}
 	return reportAgentsSQL, types
+}
+
+// key is what the lines are told apart by, besides their periods and agents.
+func (q Query) key() Group {
+	if q.ByType && q.Types != nil && q.Group.period() {
+		return ByRequestType
+	}
+	return q.Group
 }
 
 // everyone reports whether the sums of all agents together will do.

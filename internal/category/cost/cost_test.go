@@ -320,6 +320,25 @@ func TestMultiVsSingle(t *testing.T) {
 	tooltest.Invalid(t, b.cat, operator(), "cost_multi_vs_single", `{"timezone":"Nowhere"}`, "timezone")
 }
 
+// Many agents over a year are more rows than an answer has room for: the last
+// ones are shown, and the sums are of all.
+func TestMultiVsSingleOfManyRows(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for i := range 1005 {
+		b.spend(t, "lead", time.Hour+time.Duration(i%335)*24*time.Hour, func(r *usage.Row) { r.ID, r.Agent = fmt.Sprint(i), fmt.Sprint("bot", i/335) })
+	}
+	type result struct {
+		Direct summed
+		Rows   []struct{ Day string }
+		More   int
+	}
+	got := tooltest.OK[result](t, b.cat, operator(), "cost_multi_vs_single", `{"days":365}`)
+	if got.More != 5 || len(got.Rows) != 1000 || got.Direct.Requests != 1005 || got.Rows[999].Day != "2026-12-01" {
+		t.Errorf("%d rows, %d more, %+v", len(got.Rows), got.More, got.Direct)
+	}
+}
+
 type reliability struct {
 	HasData bool `json:"has_data"`
 	Success struct {

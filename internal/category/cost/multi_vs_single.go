@@ -27,7 +27,8 @@ type multiResult struct {
 	Note     string     `json:"note,omitzero"`
 	Dispatch sums       `json:"dispatch"` // agents at work for other agents
 	Direct   sums       `json:"direct"`   // agents asked by people
-	Rows     []multiRow `json:"rows"`     // by day, then agent
+	Rows     []multiRow `json:"rows"`     // by day, then agent; the last ones, if there are many
+	More     int        `json:"more"`     // rows left out, of the days before
 }
 
 type multiRow struct {
@@ -54,18 +55,20 @@ func (c cost) multiVsSingle(ctx context.Context, who caller.Caller, a multiArgs)
 	}
 	now := c.now().In(zone)
 	w := newWindow(time.Date(now.Year(), now.Month(), now.Day()-days+1, 0, 0, 0, 0, zone), now, zone)
-	q := usage.Query{From: w.From, To: w.To, Zone: zone, Agents: agents, Group: usage.ByDay, Split: true}
-	sides := map[usage.RequestType][]usage.Line{}
-	for _, side := range []usage.RequestType{usage.Dispatch, usage.Chat} {
-		q.Types = []usage.RequestType{side}
-		if sides[side], err = usage.Report(ctx, c.db, q); err != nil {
-			return multiResult{}, err
-		}
+	lines, err := usage.Report(ctx, c.db, usage.Query{From: w.From, To: w.To, Zone: w.zone, Agents: agents, Group: usage.ByDay, Split: true,
+		Types: []usage.RequestType{usage.Dispatch, usage.Chat}, ByType: true})
+	if err != nil {
+		return multiResult{}, err
 	}
-	dispatch, direct := total(sides[usage.Dispatch]), total(sides[usage.Chat])
-	both := total([]usage.Line{dispatch, direct})
-	r := multiResult{Window: w, Note: note(both), Dispatch: sumsOf(dispatch), Direct: sumsOf(direct)}
-	r.Rows = multiRows(sides[usage.Dispatch], sides[usage.Chat], zone)
+	sides := map[string][]usage.Line{}
+	for _, l := range lines {
+		sides[l.Key] = append(sides[l.Key], l)
+	}
+	dispatch, direct := sides[string(usage.Dispatch)], sides[string(usage.Chat)]
+	r := multiResult{Window: w, Note: note(total(lines)), Dispatch: sumsOf(total(dispatch)), Direct: sumsOf(total(direct)), Rows: multiRows(dispatch, direct, zone)}
+	if r.More = max(0, len(r.Rows)-maxLines); r.More > 0 {
+		r.Rows = r.Rows[r.More:]
+	}
 	return r, nil
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"pawgate/internal/caller"
 	"pawgate/internal/postgres"
+	"pawgate/internal/usage"
 )
 
 //go:embed reliability.sql
@@ -60,14 +61,24 @@ func (c cost) reliability(ctx context.Context, who caller.Caller, a reliabilityA
 	}
 	w := newWindow(c.now().AddDate(0, 0, -days), c.now(), time.UTC)
 	n, err := postgres.One[struct {
-		Calls, Done, Skills, Tools, Requests, Fallbacks int64
-		Consistency                                     *float64
+		Calls, Done, Skills, Tools, Fallbacks int64
+		Consistency                           *float64
 	}](ctx, c.db, reliabilitySQL, pgx.StrictNamedArgs{"agent": a.AgentID, "from": w.From, "to": w.To})
 	if err != nil {
 		return reliabilityResult{}, fmt.Errorf("read reliability: %w", err)
 	}
-	r := reliabilityResult{Window: w, AgentID: a.AgentID, Data: n.Calls+n.Requests > 0,
-		Success: rateOf(n.Done, n.Calls), SkillAdoption: rateOf(n.Skills, n.Calls), Fallback: rateOf(n.Fallbacks, n.Requests),
+	models, err := usage.Report(ctx, c.db, usage.Query{From: w.From, To: w.To, Agents: []string{a.AgentID}, Group: usage.ByModel})
+	if err != nil {
+		return reliabilityResult{}, err
+	}
+	var requests int64
+	for _, m := range models {
+		if m.Key != "" { // not of tools
+			requests += m.Requests
+		}
+	}
+	r := reliabilityResult{Window: w, AgentID: a.AgentID, Data: n.Calls+requests > 0,
+		Success: rateOf(n.Done, n.Calls), SkillAdoption: rateOf(n.Skills, n.Calls), Fallback: rateOf(n.Fallbacks, requests),
 		Consistency: rate{Count: n.Tools}}
 	if n.Consistency != nil {
 		r.Consistency.Value = ratio(*n.Consistency)
