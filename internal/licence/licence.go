@@ -23,6 +23,7 @@ import (
 	"slices"
 	"time"
 
+	"pawgate/internal/plural"
 	"pawgate/internal/tool"
 )
 
@@ -119,20 +120,13 @@ func (l Licence) Notice(now time.Time) string {
 	day := l.Expires.UTC().Format(time.DateOnly)
 	switch {
 	case state == Pending:
-		return fmt.Sprintf("the licence for the %s edition begins in %s; until then this is the community edition", l.Edition, inDays(left))
+		return fmt.Sprintf("the licence for the %s edition begins in %s; until then this is the community edition", l.Edition, plural.Of(left, "day"))
 	case state == Grace:
-		return fmt.Sprintf("the licence for the %s edition expired on %s; it is accepted for %s more, then this becomes the community edition; renew it", l.Edition, day, inDays(left))
+		return fmt.Sprintf("the licence for the %s edition expired on %s; it is accepted for %s more, then this becomes the community edition; renew it", l.Edition, day, plural.Of(left, "day"))
 	case state == Expired:
 		return fmt.Sprintf("the licence for the %s edition expired on %s and its %d days of grace are over: this is the community edition; renew it", l.Edition, day, days(GracePeriod))
 	case state == Valid && l.Expires.Sub(now) <= noticePeriod:
-		return fmt.Sprintf("the licence for the %s edition expires in %s, on %s; renew it", l.Edition, inDays(left), day)
+		return fmt.Sprintf("the licence for the %s edition expires in %s, on %s; renew it", l.Edition, plural.Of(left, "day"), day)
 	}
 	return ""
-}
-
-func inDays(n int) string {
-	if n == 1 {
-		return "1 day"
-	}
-	return fmt.Sprintf("%d days", n)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"pawgate/internal/fault"
+	"pawgate/internal/plural"
 	"pawgate/internal/postgres"
 )
 
@@ -159,7 +160,7 @@ func Redeem(ctx context.Context, db postgres.DB, a Ask, code string) (Paired, er
 		}
 		if subtle.ConstantTimeCompare(given, p.Code) != 1 {
 			p.Wrong++
-			refused = fault.New(WrongCode, "the code is wrong; it can be tried %d more times", maxWrong-p.Wrong)
+			refused = fault.New(WrongCode, "the code is wrong; it can be tried %s", plural.Of(maxWrong-p.Wrong, "more time"))
 			return "", nil
 		}
 		p.State = approved

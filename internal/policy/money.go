@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pawgate/internal/fault"
+	"pawgate/internal/plural"
 )
 
 // Money is what the gate knows of the money for one call.
@@ -49,7 +50,7 @@ func Broke(b Budget, wanted *int64) Decision {
 	var why string
 	switch {
 	case b.Unpriced > 0 && b.Settled < b.Limit:
-		why = fmt.Sprintf("%d requests in it cost nobody knows how much, so it is taken for used up; an operator imports prices (pawgate cost prices import FILE) or lets it pass (pawgate budget set … --unpriced warn)", b.Unpriced)
+		why = plural.Of(b.Unpriced, "request") + " in it cost nobody knows how much, so it is taken for used up; an operator imports prices (pawgate cost prices import FILE) or lets it pass (pawgate budget set … --unpriced warn)"
 	case wanted != nil && b.Settled < b.Limit:
 		why = fmt.Sprintf("%s of %s are spent and %s held for calls under way, and this call may cost %s", Dollars(b.Settled), Dollars(b.Limit), Dollars(b.Held), Dollars(*wanted))
 	case b.Settled < b.Limit:

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pawgate/internal/claudecode"
+	"pawgate/internal/plural"
 	"pawgate/internal/policy"
 	"pawgate/internal/postgres"
 	"pawgate/internal/settings"
@@ -91,7 +92,7 @@ func importTranscripts(ctx context.Context, a *app, p parsed, r row) error {
 			return err
 		}
 		if t.Bad > 0 {
-			fmt.Fprintf(a.stderr, "%s: %d of %d lines are no JSON and were passed over\n", name, t.Bad, t.Lines)
+			fmt.Fprintf(a.stderr, "%s: %d of %s passed over, because they are no JSON\n", name, t.Bad, plural.Of(t.Lines, "line"))
 		}
 		for rows := t.Rows; len(rows) > 0; {
 			part := rows[:min(len(rows), importedAtOnce)]

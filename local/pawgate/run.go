@@ -19,6 +19,7 @@ import (
 
 	"pawgate/internal/client/chat"
 	"pawgate/internal/loop"
+	"pawgate/internal/plural"
 	"pawgate/internal/postgres"
 	"pawgate/internal/router"
 	"pawgate/internal/settings"
@@ -209,7 +210,7 @@ func (a *app) tell(e loop.Event) {
 	}
 	switch e.Kind {
 	case loop.Completed:
-		line("%d tokens read, %d written%s", e.Usage.Prompt(), e.Usage.Output, dollars(e.Micros))
+		line("%s read, %d written%s", plural.Of(e.Usage.Prompt(), "token"), e.Usage.Output, dollars(e.Micros))
 	case loop.Said:
 		line("“%s”", brief(e.Text))
 	case loop.Called:

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"pawgate/internal/plural"
 	"pawgate/internal/skill"
 	"pawgate/internal/skill/scan"
 	"pawgate/internal/tool"
@@ -83,7 +84,7 @@ func showScan(a *app, files []skill.File, problems skill.Problems, v scan.Verdic
 			fmt.Fprintf(a.stdout, "          %s\n", printable(f.Evidence))
 		}
 	}
-	fmt.Fprintf(a.stdout, "%d files, risk %s, content %s\n", len(files), v.Risk, skill.Hex(skill.Digest(files)))
+	fmt.Fprintf(a.stdout, "%s, risk %s, content %s\n", plural.Of(len(files), "file"), v.Risk, skill.Hex(skill.Digest(files)))
 }
 
 // readSkill reads a folder or an archive, whole or not at all.

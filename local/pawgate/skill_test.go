@@ -27,7 +27,7 @@ func TestSkillScan(t *testing.T) {
 		return status, stdout.String(), stderr.String()
 	}
 	write("SKILL.md", "---\nname: pdf\ndescription: Fills forms.\n---\n\nDo it.\n")
-	if status, out, _ := scan(dir); status != exitOK || !strings.Contains(out, "1 files, risk clean") {
+	if status, out, _ := scan(dir); status != exitOK || !strings.Contains(out, "1 file, risk clean") {
 		t.Errorf("clean: %d %s", status, out)
 	}
 	if status, out, _ := scan("--json", dir); status != exitOK || !strings.Contains(out, `"passed":true`) || !strings.Contains(out, `"content_sha256":"`) {

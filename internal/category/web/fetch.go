@@ -12,6 +12,7 @@ import (
 	"pawgate/internal/fault"
 	"pawgate/internal/page"
 	"pawgate/internal/page/pdftext"
+	"pawgate/internal/plural"
 )
 
 // defaultLength is how many characters one answer holds unless told otherwise.
@@ -169,12 +170,12 @@ func (r *fetchResult) readPDF(ctx context.Context, f fetched) (string, error) {
 		}
 		fmt.Fprintf(&b, "[page %d]\n%s\n\n", i+1, page.Visible(content))
 	}
-	r.Notes = append(r.Notes, fmt.Sprintf("PDF of %d pages", text.Total))
+	r.Notes = append(r.Notes, "PDF of "+plural.Of(text.Total, "page"))
 	if left := text.Total - len(text.Pages) + text.Unread; left > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("%d pages could not be read", left))
+		r.Notes = append(r.Notes, plural.Of(left, "page")+" could not be read")
 	}
 	if empty > text.Unread {
-		r.Notes = append(r.Notes, fmt.Sprintf("%d pages have no text; they may be pictures", empty-text.Unread))
+		r.Notes = append(r.Notes, plural.Of(empty-text.Unread, "page has no text and may be a picture", "pages have no text and may be pictures"))
 	}
 	return strings.TrimSpace(b.String()), nil
 }
