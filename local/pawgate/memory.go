@@ -8,11 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"unicode/utf8"
 
 	"pawgate/internal/category/memory"
+	"pawgate/internal/plural"
 	"pawgate/internal/tool"
 )
 
@@ -72,12 +74,16 @@ func exportMemories(ctx context.Context, a *app, p parsed, r row) error {
 	}
 	defer leave()
 	write := func(w io.Writer) error {
-		done, err := memory.WritePages(w, func(e memory.Exported) { a.progress("%d memories", e.Memories) }, func(after int32) (memory.Page, error) {
+		var sofar memory.Exported
+		done, err := memory.WritePages(w, func(e memory.Exported) { sofar = e }, func(after int32) (memory.Page, error) {
+			if after > 0 {
+				a.progress("%s so far", plural.Of(sofar.Memories, "memory", "memories"))
+			}
 			p.args["after"] = after
 			return ask[memory.Page](ctx, run, r, p.args)
 		})
 		if err == nil {
-			a.progress("%d memories and %d aliases of %v, all", done.Memories, done.Aliases, p.args["agent_id"])
+			a.progress("%s and %s of %v, all", plural.Of(done.Memories, "memory", "memories"), plural.Of(done.Aliases, "alias", "aliases"), p.args["agent_id"])
 		}
 		return err
 	}
@@ -90,8 +96,10 @@ func exportMemories(ctx context.Context, a *app, p parsed, r row) error {
 // writeWhole writes a file that only its owner may read, all or nothing.
 func writeWhole(name string, write func(io.Writer) error) error {
 	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
-	if err != nil {
-		return err // it names the file
+	if failed := new(fs.PathError); errors.As(err, &failed) {
+		return fmt.Errorf("cannot write %s: %w", name, failed.Err) // the name of the temporary file helps nobody
+	} else if err != nil {
+		return err
 	}
 	err = errors.Join(write(f), f.Sync(), f.Close())
 	if err == nil {
@@ -119,7 +127,8 @@ func importMemories(ctx context.Context, a *app, p parsed, r row) error {
 		return err
 	}
 	defer leave()
-	in := &memoryImport{app: a, done: memory.Imported{Skipped: map[string]int{}}, send: func(lines string) (memory.Imported, error) {
+	dry, _ := p.args["dry_run"].(bool)
+	in := &memoryImport{app: a, dry: dry, done: memory.Imported{Skipped: map[string]int{}}, send: func(lines string) (memory.Imported, error) {
 		p.args["lines"] = lines
 		return ask[memory.Imported](ctx, run, r, p.args)
 	}}
@@ -128,11 +137,17 @@ func importMemories(ctx context.Context, a *app, p parsed, r row) error {
 	} else if err != nil {
 		return err
 	}
-	result, err := json.Marshal(in.done)
+	result, err := in.result()
 	if err != nil {
 		return fmt.Errorf("show result: %w", err)
 	}
-	return a.show(result, p.json, view{})
+	if err := a.show(result, p.json, view{}); err != nil {
+		return err
+	}
+	if d := in.done; d.Read > 0 && d.Stored+d.Known+d.Aliases == 0 {
+		return fmt.Errorf("nothing of %s was taken: see what was skipped, and why", name)
+	}
+	return nil
 }
 
 // memoryImport gathers lines into parts and adds up what became of them.
@@ -141,6 +156,22 @@ type memoryImport struct {
 	send func(lines string) (memory.Imported, error)
 	part bytes.Buffer
 	done memory.Imported
+	dry  bool // nothing is kept, so nothing may be called stored
+}
+
+// result is what became of the lines, under a name that is true of them.
+func (in *memoryImport) result() ([]byte, error) {
+	if !in.dry {
+		return json.Marshal(in.done)
+	}
+	return json.Marshal(struct {
+		DryRun     bool `json:"dry_run"`
+		Read       int  `json:"read"`
+		WouldStore int  `json:"would_store"`
+		Known      int  `json:"known"`
+		Aliases    int  `json:"aliases"`
+		Skipped    any  `json:"skipped"`
+	}{true, in.done.Read, in.done.Stored, in.done.Known, in.done.Aliases, in.done.Skipped})
 }
 
 func (in *memoryImport) read(name, owner string) error {
@@ -228,7 +259,11 @@ func (in *memoryImport) flush() error {
 	for reason, n := range part.Skipped {
 		in.done.Skipped[reason] += n
 	}
-	in.app.progress("%d read, %d stored, %d known before", in.done.Read, in.done.Stored, in.done.Known)
+	stored := "stored"
+	if in.dry {
+		stored = "would be stored"
+	}
+	in.app.progress("%d read, %d %s, %d known before", in.done.Read, in.done.Stored, stored, in.done.Known)
 	return nil
 }
 

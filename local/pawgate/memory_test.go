@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -22,8 +23,12 @@ func TestMemory(t *testing.T) {
 	x.ok("agent", "create", "heir")
 	file := filepath.Join(t.TempDir(), "clerk.jsonl")
 
-	if got := x.ok("memory", "import", "clerk", duduclaw, "--owner", "dudu", "--dry-run"); !strings.Contains(got, "46") || !strings.Contains(got, "of another owner=4") {
-		t.Errorf("dry run: %s", got)
+	if got := x.ok("memory", "import", "clerk", duduclaw, "--owner", "dudu", "--dry-run"); !strings.Contains(got, "would_store  46") || !strings.Contains(got, "of another owner=4") ||
+		!strings.Contains(x.stderr, "46 would be stored") || strings.Contains(got+x.stderr, " stored  ") {
+		t.Errorf("dry run: %s%s", got, x.stderr)
+	}
+	if got := x.ok("memory", "import", "clerk", duduclaw, "--dry-run", "--json"); !strings.Contains(got, `"would_store": 48`) || strings.Contains(got, `"stored"`) {
+		t.Errorf("dry run as JSON: %s", got)
 	}
 	if got := x.ok("memory", "export", "clerk"); got != "" {
 		t.Errorf("the dry run kept: %s", got)
@@ -47,6 +52,9 @@ func TestMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if number := regexp.MustCompile(`"(origin_trust|importance)":\d+\.\d{4,}`).Find(exported); number != nil {
+		t.Errorf("a number is not as it was given: %s", number)
+	}
 	if again := x.ok("memory", "export", "heir"); again != string(exported) || again == "" {
 		t.Errorf("there and back:\n%s", again)
 	}
@@ -66,6 +74,8 @@ func TestMemory(t *testing.T) {
 		{[]string{"export", "nobody", file + ".none"}, exitFailed, "no agent nobody"},
 		{[]string{"export", "clerk", "--after", "5"}, exitUsage, "not defined: -after"},
 		{[]string{"backfill", "clerk"}, exitFailed, "EMBEDDINGS_URL"},
+		{[]string{"import", "clerk", "memory_test.go"}, exitFailed, "nothing of memory_test.go was taken"},
+		{[]string{"export", "clerk", filepath.Join(t.TempDir(), "none", "x.jsonl")}, exitFailed, filepath.Join("none", "x.jsonl") + ": no such file"},
 	} {
 		if status := x.run(append([]string{"memory"}, c.line...)...); status != c.status || !strings.Contains(x.stderr, c.says) {
 			t.Errorf("memory %s: exit %d, %s", c.line, status, x.stderr)
@@ -104,6 +114,20 @@ func TestMemoryBackfill(t *testing.T) {
 		if got := x.ok("memory", "backfill", "clerk"); !strings.Contains(got, want) || !strings.Contains(got, "missing  0") {
 			t.Errorf("got %q, want %q", got, want)
 		}
+	}
+}
+
+// The operator who set the address reads what is wrong with it, and no
+// internal error.
+func TestMemoryBackfill_noServer(t *testing.T) {
+	x := open(t)
+	gone := httptest.NewServer(nil)
+	gone.Close()
+	t.Setenv("EMBEDDINGS_URL", gone.URL+"/v1")
+	x.ok("agent", "create", "clerk")
+	x.ok("memory", "import", "clerk", duduclaw)
+	if status := x.run("memory", "backfill", "clerk"); status != exitFailed || !strings.Contains(x.stderr, "EMBEDDINGS_URL gives no vectors: ask for embeddings: dial tcp") || strings.Contains(x.stderr, "/v1") {
+		t.Errorf("exit %d: %s", status, x.stderr)
 	}
 }
 

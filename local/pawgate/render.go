@@ -124,6 +124,9 @@ func (m member) lines() []string {
 		}
 		return lines
 	}
+	if text := string(m.value); text == "[]" || text == "{}" {
+		return []string{"none"} // a line that says nothing looks like one that failed
+	}
 	return []string{cell(m.value)}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"pawgate/internal/fault"
 	"pawgate/internal/postgres"
 )
 
@@ -34,8 +35,8 @@ type Backfilled struct {
 // Backfill gives live memories of an agent, those after a place, 0 being the
 // beginning, a vector of the embedder's model. It ends after the last or when
 // its time is up, and may be stopped and started again at any time: it goes on
-// with what is missing. A server that does not answer ends it with an error;
-// what was done stays.
+// with what is missing. A server that does not answer ends it with
+// fault.Unavailable; what was done stays.
 func Backfill(ctx context.Context, db postgres.DB, agent string, e Embedder, after int32, atMost time.Duration) (Backfilled, error) {
 	m := memory{db: db, now: time.Now, embedder: e}
 	done := Backfilled{Next: after}
@@ -75,7 +76,7 @@ func (m memory) backfillBatch(ctx context.Context, agent string, after *int32) (
 	}
 	vectors, err := m.embedder.Embed(ctx, texts)
 	if err != nil {
-		return 0, fmt.Errorf("backfill vectors: %w", err)
+		return 0, fault.New(fault.Unavailable, "EMBEDDINGS_URL gives no vectors: %v", err)
 	}
 	for i, r := range rows {
 		if err := m.keepVector(ctx, agent, r.ID, vectors[i]); err != nil {

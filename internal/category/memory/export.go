@@ -43,19 +43,20 @@ const (
 )
 
 // memoryLine is a memory with everything that is kept of it, also of one that
-// no longer counts.
+// no longer counts. Its numbers are as narrow as their columns, so that 0.6 is
+// not written 0.6000000238418579.
 type memoryLine struct {
 	ID            string     `json:"id,omitempty"`
 	Content       string     `json:"content,omitempty"`
 	Layer         string     `json:"layer,omitempty"`
-	Importance    float64    `json:"importance,omitzero"`
+	Importance    float32    `json:"importance,omitzero"`
 	Tags          []string   `json:"tags,omitempty"`
 	Marks         []string   `json:"marks,omitempty"`
 	CreatedAt     time.Time  `json:"created_at,omitzero"`
 	TimesStored   int        `json:"times_stored,omitzero"`
 	LastStoredAt  time.Time  `json:"last_stored_at,omitzero"`
 	Origin        string     `json:"origin,omitempty"`
-	OriginTrust   *float64   `json:"origin_trust,omitzero"`
+	OriginTrust   *float32   `json:"origin_trust,omitzero"`
 	DerivedFrom   []string   `json:"derived_from,omitempty"`
 	SourceEvent   string     `json:"source_event,omitempty"`
 	Subject       string     `json:"subject,omitempty"`

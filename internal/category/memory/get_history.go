@@ -37,7 +37,7 @@ type record struct {
 	Supersedes   string     `json:"supersedes,omitempty"`
 	SupersededBy string     `json:"superseded_by,omitempty"`
 	Origin       string     `json:"origin"`
-	OriginTrust  float64    `json:"origin_trust"`
+	OriginTrust  float32    `json:"origin_trust"`
 	StoredAt     time.Time  `json:"stored_at"`
 	TimesStored  int        `json:"times_stored"`
 }

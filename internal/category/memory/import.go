@@ -159,7 +159,7 @@ func (l *memoryLine) complete(now time.Time) (reason string) {
 	l.Tags = cleanTags(l.Tags)
 	j := judge(l.Content, l.Tags)
 	l.Layer = cmp.Or(l.Layer, j.layer)
-	l.Importance = min(max(cmp.Or(l.Importance, j.importance), 1), 10)
+	l.Importance = min(max(cmp.Or(l.Importance, float32(j.importance)), 1), 10)
 	if l.Marks == nil {
 		l.Marks = j.marks
 	}
@@ -169,10 +169,10 @@ func (l *memoryLine) complete(now time.Time) (reason string) {
 	l.TimesStored = min(max(l.TimesStored, 1), maxTimesStored)
 	l.Origin = cmp.Or(l.Origin, originImport)
 	if l.OriginTrust == nil {
-		t := trustCeiling(l.Origin)
+		t := float32(trustCeiling(l.Origin))
 		l.OriginTrust = &t
 	}
-	*l.OriginTrust = min(max(*l.OriginTrust, 0), trustCeiling(l.Origin))
+	*l.OriginTrust = min(max(*l.OriginTrust, 0), float32(trustCeiling(l.Origin)))
 	if l.Subject == "" || l.Predicate == "" || l.Object == "" {
 		l.Subject, l.Predicate, l.Object, l.ValidFrom, l.ValidUntil = "", "", "", nil, nil
 	} else if l.ValidFrom == nil {

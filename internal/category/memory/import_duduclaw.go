@@ -113,13 +113,13 @@ func duduclawMemory(row sqlitefile.Row, owner string) (l memoryLine, skip string
 	}
 	l = memoryLine{
 		ID: "m_dudu_" + text(row, "id"), Content: text(row, "content"), CreatedAt: *created,
-		Layer: strings.ToLower(text(row, "layer")), Importance: number64(row, "importance"), Tags: duduclawList(text(row, "tags")),
+		Layer: strings.ToLower(text(row, "layer")), Importance: float32(number64(row, "importance")), Tags: duduclawList(text(row, "tags")),
 		Origin: strings.ToLower(text(row, "origin")), SourceEvent: text(row, "source_event"),
 		Subject: text(row, "subject"), Predicate: text(row, "predicate"), Object: text(row, "object"),
 		Quarantined: number64(row, "quarantined") != 0,
 	}
 	if row["origin_trust"] != nil {
-		t := number64(row, "origin_trust")
+		t := float32(number64(row, "origin_trust"))
 		l.OriginTrust = &t
 	}
 	l.Supersedes, l.SupersededBy = duduclawID(row, "supersedes"), duduclawID(row, "superseded_by")

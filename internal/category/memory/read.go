@@ -28,9 +28,9 @@ type whole struct {
 	Content      string    `json:"content"`
 	Tags         []string  `json:"tags"`
 	Layer        string    `json:"layer"`
-	Importance   float64   `json:"importance"`
+	Importance   float32   `json:"importance"`
 	Origin       string    `json:"origin"`
-	OriginTrust  float64   `json:"origin_trust"`
+	OriginTrust  float32   `json:"origin_trust"`
 	CreatedAt    time.Time `json:"created_at"`
 	TimesStored  int       `json:"times_stored"`
 	LastStoredAt time.Time `json:"last_stored_at"`

@@ -71,7 +71,7 @@ type found struct {
 	Truncated  bool      `json:"truncated,omitzero"`
 	Tags       []string  `json:"tags"`
 	Layer      string    `json:"layer"`
-	Importance float64   `json:"importance"`
+	Importance float32   `json:"importance"`
 	CreatedAt  time.Time `json:"created_at"`
 	// SimilarIDs are memories that say the same in nearly the same words.
 	SimilarIDs []string `json:"similar_ids,omitempty"`
@@ -223,7 +223,7 @@ type shownRow struct {
 	Truncated  bool
 	Tags       []string
 	Layer      string
-	Importance float64
+	Importance float32
 	CreatedAt  time.Time
 	SimilarIDs []string
 }

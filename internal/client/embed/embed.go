@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 )
 
@@ -68,6 +69,9 @@ func (c *Client) Embed(ctx context.Context, texts []string) ([][]float32, error)
 	}
 	response, err := c.http.Do(request)
 	if err != nil {
+		if wrapped := new(url.Error); errors.As(err, &wrapped) {
+			err = wrapped.Err // without the address, which may hold a secret
+		}
 		return nil, fmt.Errorf("ask for embeddings: %w", err)
 	}
 	defer response.Body.Close()
