@@ -88,12 +88,22 @@ func (s *session) read(ctx context.Context, agentID string) (stored, error) {
 	row, err := postgres.One[stored](ctx, s.db, agentReadSQL, pgx.StrictNamedArgs{"agent_id": agentID})
 	if errors.Is(err, pgx.ErrNoRows) {
 		s.about = ""
-		return stored{}, fault.New(fault.NotFound, "no agent %s; agent list shows those there are", short(agentID))
+		return stored{}, fault.New(fault.NotFound, "no agent %s; pawgate agent list shows those there are", short(agentID))
 	}
 	if err != nil {
 		return stored{}, fmt.Errorf("read agent: %w", err)
 	}
 	return row, nil
+}
+
+// only looks at one agent's part of a list, or at all of it: a name that is
+// misspelt must not look like an agent without any.
+func (s *session) only(ctx context.Context, agentID string) error {
+	if agentID == "" {
+		return nil
+	}
+	_, err := s.read(ctx, agentID)
+	return err
 }
 
 // write checks an agent and makes or replaces its row. The caller holds the

@@ -34,10 +34,10 @@ func (s *session) agentArchive(ctx context.Context, _ caller.Caller, a agentArgs
 		return removed{}, err
 	}
 	if row.State == archived {
-		return removed{}, fault.New(fault.Conflict, "agent %s is archived already; agent restore %s brings it back", a.AgentID, a.AgentID)
+		return removed{}, fault.New(fault.Conflict, "agent %s is archived already; pawgate agent restore %s brings it back", a.AgentID, a.AgentID)
 	}
 	done, err := roster.Archive(ctx, s.db, a.AgentID, s.By, s.Now())
-	return removed{AgentID: a.AgentID, State: archived, Removal: done, Note: "nothing was deleted; agent restore " + a.AgentID + " brings it back"}, err
+	return removed{AgentID: a.AgentID, State: archived, Removal: done, Note: "nothing was deleted; pawgate agent restore " + a.AgentID + " brings it back"}, err
 }
 
 // agentRestore brings an archived agent back. It fails with fault.Edition when

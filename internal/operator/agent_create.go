@@ -37,7 +37,7 @@ func (s *session) agentCreate(ctx context.Context, _ caller.Caller, a createArgs
 		return changed{}, err
 	}
 	if _, err := s.read(ctx, a.AgentID); err == nil {
-		return changed{}, fault.New(fault.Conflict, "agent %s exists; change it with agent set, agent allow and agent deny", a.AgentID)
+		return changed{}, fault.New(fault.Conflict, "agent %s exists; change it with pawgate agent set, allow and deny", a.AgentID)
 	} else if f, ok := fault.Of(err); !ok || f.Reason != fault.NotFound {
 		return changed{}, err
 	}
@@ -59,7 +59,7 @@ func (s *session) agentCreate(ctx context.Context, _ caller.Caller, a createArgs
 	row, err := s.write(ctx, made)
 	notes = append(notes, more...)
 	if len(allow) == 0 {
-		notes = append(notes, "it may call no tool yet; see agent allow")
+		notes = append(notes, "it may call no tool yet; see pawgate agent allow")
 	}
 	return changed{agentRow: row, Changed: true, Notes: notes}, err
 }

@@ -44,7 +44,7 @@ func (s *session) agentExport(ctx context.Context, _ caller.Caller, a exportArgs
 	var lost []string
 	r.Source, lost = agentfile.Export(now)
 	for _, key := range lost {
-		r.Notes = append(r.Notes, fmt.Sprintf("%s: agent.toml cannot say what holds now; see agent show", key))
+		r.Notes = append(r.Notes, fmt.Sprintf("%s: agent.toml cannot say what holds now; see pawgate agent show", key))
 	}
 	return r, nil
 }

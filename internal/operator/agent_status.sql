@@ -1,7 +1,8 @@
 -- all agents: for an operator.
 with calls as (
-    select u.agent_id, count(*) as calls, count(*) filter (where u.decision = 'refused') as refused,
-           count(*) filter (where u.outcome in ('fault', 'invalid')) as failed, max(u.at) as last_call_at,
+    -- What a tool refuses, such as a chat that is not open, did not fail.
+    select u.agent_id, count(*) as calls, count(*) filter (where u.decision = 'refused' or u.outcome = 'fault' and u.reason = 'denied') as refused,
+           count(*) filter (where u.outcome = 'invalid' or u.outcome = 'fault' and u.reason <> 'denied') as failed, max(u.at) as last_call_at,
            (array_agg(u.tool || ': ' || coalesce(nullif(u.reason, ''), u.outcome) order by u.seq desc)
                filter (where u.decision = 'refused' or u.outcome in ('fault', 'invalid')))[1] as last_error
     from audit u

@@ -258,13 +258,13 @@ func TestAgentExplain(t *testing.T) {
 		want       explained
 	}{
 		{"allowed", `{"agent_id":"free","tool":"memory_search"}`, explained{true, "", []string{}}},
-		{"denied", `{"agent_id":"bot","tool":"memory_store"}`, explained{false, "denied", []string{`agent deny bot --remove memory_store "*"`}}},
-		{"denied_and_not_allowed", `{"agent_id":"bot","tool":"list_agents"}`, explained{false, "denied", []string{`agent deny bot --remove "*"`, "agent allow bot list_agents"}}},
+		{"denied", `{"agent_id":"bot","tool":"memory_store"}`, explained{false, "denied", []string{`pawgate agent deny bot --remove memory_store "*"`}}},
+		{"denied_and_not_allowed", `{"agent_id":"bot","tool":"list_agents"}`, explained{false, "denied", []string{`pawgate agent deny bot --remove "*"`, "pawgate agent allow bot list_agents"}}},
 		{"qualified", `{"agent_id":"free","tool":"mcp__pawgate__memory_search"}`, explained{true, "", []string{}}},
 		{"unknown", `{"agent_id":"free","tool":"memory_serch"}`, explained{false, "unknown_tool", []string{}}},
-		{"key_scope", `{"agent_id":"free","tool":"memory_store","key_id":"` + key + `"}`, explained{false, "scope", []string{`key create free --scope "*:read" --scope memory:write`}}},
+		{"key_scope", `{"agent_id":"free","tool":"memory_store","key_id":"` + key + `"}`, explained{false, "scope", []string{`pawgate key create free --scope "*:read" --scope memory:write`}}},
 		{"key_scope_enough", `{"agent_id":"free","tool":"memory_search","key_id":"` + key + `"}`, explained{true, "", []string{}}},
-		{"tool_scope", `{"agent_id":"free","tool":"odoo_execute"}`, explained{false, "scope", []string{"key create free --scope odoo:execute --scope operator"}}},
+		{"tool_scope", `{"agent_id":"free","tool":"odoo_execute"}`, explained{false, "scope", []string{"pawgate key create free --scope odoo:execute --scope operator"}}},
 	} {
 		got := ok[explained](b, "agent explain", c.args)
 		if diff := cmp.Diff(c.want, got); diff != "" {
@@ -276,7 +276,7 @@ func TestAgentExplain(t *testing.T) {
 	ok[noted](b, "agent set", `{"agent_id":"free","state":"paused"}`)
 	ok[map[string]any](b, "key revoke", `{"key_id":"`+key+`"}`)
 	got := ok[explained](b, "agent explain", `{"agent_id":"free","tool":"memory_search"}`)
-	if diff := cmp.Diff(explained{false, "agent_inactive", []string{"agent set free --state active", "resume", "resume free"}}, got); diff != "" {
+	if diff := cmp.Diff(explained{false, "agent_inactive", []string{"pawgate agent set free --state active", "pawgate resume", "pawgate resume free"}}, got); diff != "" {
 		t.Errorf("stopped and paused (-want +got):\n%s", diff)
 	}
 	if got := ok[explained](b, "agent explain", `{"agent_id":"free","tool":"memory_search","key_id":"`+key+`"}`); got.Reason != "key_revoked" {

@@ -33,7 +33,9 @@ type approvalListResult struct {
 // approvalList shows the oldest pending request first, because it expires
 // first; decided ones newest first.
 func (s *session) approvalList(ctx context.Context, _ caller.Caller, a approvalListArgs) (approvalListResult, error) {
-	s.about = a.AgentID
+	if err := s.only(ctx, a.AgentID); err != nil {
+		return approvalListResult{}, err
+	}
 	limit := cmp.Or(a.Limit, 50)
 	lines, err := postgres.All[control.Approval](ctx, s.db, approvalListSQL, pgx.StrictNamedArgs{
 		"agent_id": a.AgentID, "state": cmp.Or(a.State, "pending"), "after": a.After, "limit": limit + 1,

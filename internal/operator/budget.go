@@ -33,7 +33,7 @@ func (s *session) budgetSet(ctx context.Context, _ caller.Caller, a budgetSetArg
 		}
 	}
 	if a.Tool != "" && a.Tool != "*" && s.Catalog != nil && s.Catalog.Find(a.Tool) == nil {
-		return budgetWas{}, fault.New(fault.NotFound, "no tool is named %s", short(a.Tool))
+		return budgetWas{}, fault.New(fault.NotFound, "no tool is named %s%s", short(a.Tool), didYouMean(a.Tool, s.toolNames()))
 	}
 	limit, err := dollars("limit", a.Limit, 1e6)
 	if err != nil {
@@ -65,7 +65,9 @@ type budgetShown struct {
 }
 
 func (s *session) budgetList(ctx context.Context, _ caller.Caller, a budgetListArgs) (budgetListed, error) {
-	s.about = a.AgentID
+	if err := s.only(ctx, a.AgentID); err != nil {
+		return budgetListed{}, err
+	}
 	var agents []string
 	if a.AgentID != "" {
 		agents = []string{a.AgentID}

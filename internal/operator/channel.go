@@ -196,7 +196,9 @@ type channelListed struct {
 }
 
 func (s *session) channelList(ctx context.Context, _ caller.Caller, a channelListArgs) (channelListed, error) {
-	s.about = a.AgentID
+	if err := s.only(ctx, a.AgentID); err != nil {
+		return channelListed{}, err
+	}
 	shown, err := postgres.All[channelShown](ctx, s.db, channelListSQL, pgx.StrictNamedArgs{"agent_id": a.AgentID})
 	if err != nil {
 		return channelListed{}, fmt.Errorf("list channels: %w", err)

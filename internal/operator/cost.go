@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -106,6 +107,9 @@ func (s *session) pricesSet(ctx context.Context, _ caller.Caller, a pricesSetArg
 	since, err := dayOf("from", a.From)
 	if err != nil {
 		return pricesTaken{}, err
+	}
+	if name, ok := strings.CutPrefix(a.Name, "tool:"); ok && s.Catalog != nil && !strings.HasSuffix(name, "*") && s.Catalog.Find(name) == nil {
+		return pricesTaken{}, fault.Invalid("name", "no tool is named %s%s", short(name), didYouMean(name, s.toolNames()))
 	}
 	p := usage.Price{Name: a.Name, Provider: a.Provider}
 	for _, part := range []struct {
@@ -250,7 +254,9 @@ func dollarsOr(micros *int64, otherwise string) string {
 }
 
 func (s *session) costRecent(ctx context.Context, _ caller.Caller, a costRecentArgs) (costRecentResult, error) {
-	s.about = a.AgentID
+	if err := s.only(ctx, a.AgentID); err != nil {
+		return costRecentResult{}, err
+	}
 	limit := a.Limit
 	if limit == 0 {
 		limit = 20

@@ -5,13 +5,15 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"pawgate/internal/caller"
 	"pawgate/internal/policy"
 )
 
+// change proposes a command, as one types it.
 func (w *walk) change(command string, args ...any) {
-	w.changes = append(w.changes, fmt.Sprintf(command, args...))
+	w.changes = append(w.changes, "pawgate "+fmt.Sprintf(command, args...))
 }
 
 // mend undoes one refusal in the snapshot and says how to do it for good; it
@@ -23,8 +25,12 @@ func (w *walk) mend(d policy.Decision) bool {
 		w.key.State = "active"
 		w.change("key create %s", w.agent)
 	case policy.StepActive:
+		if agent.State == archived {
+			w.change("agent restore %s", w.agent)
+		} else {
+			w.change("agent set %s --state active", w.agent)
+		}
 		agent.State = "active"
-		w.change("agent set %s --state active", w.agent)
 	case policy.StepStop:
 		w.mendStops()
 	case policy.StepFlood:
@@ -45,14 +51,28 @@ func (w *walk) mend(d policy.Decision) bool {
 	case policy.StepGrant:
 		w.mendGrant()
 	case policy.StepLimit:
-		w.note("wait " + w.snapshot.ClassWait.String() + ": the class " + string(w.entry.Class) + " has no token left; agent limits sets how many it has")
-		w.snapshot.ClassWait = 0
+		w.mendLimit()
 	case policy.StepApproval:
 		return w.mendApproval(d)
 	default:
 		return false
 	}
 	return true
+}
+
+// mendLimit notes what to wait for, or which budget to raise: by how much is
+// not for a proposal to say.
+func (w *walk) mendLimit() {
+	if w.snapshot.ClassWait > 0 {
+		w.note("wait " + w.snapshot.ClassWait.String() + ": the class " + string(w.entry.Class) + " has no token left; pawgate agent limits sets how many it has")
+		w.snapshot.ClassWait = 0
+		return
+	}
+	b := w.snapshot.Money.Stop
+	w.note("the budget begins anew at " + b.ResetsAt.UTC().Format(time.RFC3339) + "; pawgate budget list shows it, and pawgate budget set raises it")
+	money := *w.snapshot.Money
+	money.Stop = nil
+	w.snapshot.Money = &money
 }
 
 // take removes the patterns that cover the tool, and gives them for a command.
@@ -124,7 +144,7 @@ func (w *walk) removeRules(doomed func(policy.Rule) bool) bool {
 		return false
 	}
 	// One command for all rules: each removal would change the numbers.
-	w.changes = slices.DeleteFunc(w.changes, func(c string) bool { return strings.HasPrefix(c, "agent rules ") })
+	w.changes = slices.DeleteFunc(w.changes, func(c string) bool { return strings.HasPrefix(c, "pawgate agent rules ") })
 	slices.Sort(w.removed)
 	command := "agent rules " + w.agent
 	for _, n := range w.removed {
@@ -155,7 +175,7 @@ func (w *walk) mendApproval(d policy.Decision) bool {
 		w.change("approve %s", id)
 		return false
 	}
-	w.note("the call itself asks; approve ID then lets it pass once")
+	w.note("the call itself asks; pawgate approve ID then lets it pass once")
 	if slices.ContainsFunc(agent.ApprovalRequired, func(p string) bool { return policy.Matches(p, w.entry.Name) }) {
 		w.change("agent ask %s --remove %s", w.agent, w.take(&agent.ApprovalRequired))
 		return true

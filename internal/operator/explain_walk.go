@@ -106,6 +106,9 @@ func (w *walk) explain() explanation {
 		e.Step, e.Reason, e.Rule = int(first.Step), first.Reason, first.Rule
 		last = w.order[len(w.order)-1]
 	}
+	if m := w.snapshot.Money; m != nil && m.Covered && m.Price != nil && *m.Price > 0 {
+		e.Notes = append(e.Notes, "a call costs "+policy.Dollars(*m.Price)+", and one that its budget has no room for is refused; pawgate budget list shows what is left")
+	}
 	reached := w.decide().Allowed
 	for _, c := range w.checks() {
 		s := step{Step: int(c.step), Check: c.name, Verdict: "passes", Rule: c.passes}

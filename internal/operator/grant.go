@@ -41,7 +41,9 @@ type grantListResult struct {
 }
 
 func (s *session) grantList(ctx context.Context, _ caller.Caller, a grantListArgs) (grantListResult, error) {
-	s.about = a.AgentID
+	if err := s.only(ctx, a.AgentID); err != nil {
+		return grantListResult{}, err
+	}
 	grants, err := s.alive(ctx, a.AgentID, "")
 	return grantListResult{Grants: grants}, err
 }
@@ -70,7 +72,7 @@ type grantRevoked struct {
 func (s *session) grantRevoke(ctx context.Context, who caller.Caller, a grantRevokeArgs) (grantRevoked, error) {
 	prefix := strings.ToLower(strings.TrimSpace(a.ApprovalID))
 	if prefix == "" {
-		return grantRevoked{}, fault.Invalid("approval_id", "approval_id must not be empty; grant list shows those there are")
+		return grantRevoked{}, fault.Invalid("approval_id", "approval_id must not be empty; pawgate grant list shows those there are")
 	}
 	found, err := s.alive(ctx, "", prefix)
 	if err != nil {

@@ -159,7 +159,9 @@ type keyListResult struct {
 }
 
 func (s *session) keyList(ctx context.Context, _ caller.Caller, a keyListArgs) (keyListResult, error) {
-	s.about = a.AgentID
+	if err := s.only(ctx, a.AgentID); err != nil {
+		return keyListResult{}, err
+	}
 	keys, err := s.keys(ctx, a)
 	return keyListResult{Keys: keys}, err
 }
@@ -186,11 +188,11 @@ type keyRevoked struct {
 // keyRevoke takes effect with the next call: the gate reads the key each time.
 func (s *session) keyRevoke(ctx context.Context, _ caller.Caller, a keyRevokeArgs) (keyRevoked, error) {
 	if strings.HasPrefix(a.KeyID, "paw_") {
-		return keyRevoked{}, fault.Invalid("key_id", "give the key's id (k_…, see key list), not the key itself")
+		return keyRevoked{}, fault.Invalid("key_id", "give the key's id (k_…, see pawgate key list), not the key itself")
 	}
 	r, err := postgres.One[keyRevoked](ctx, s.db, keyRevokeSQL, pgx.StrictNamedArgs{"key_id": a.KeyID, "now": s.Now()})
 	if errors.Is(err, pgx.ErrNoRows) {
-		return keyRevoked{}, fault.New(fault.NotFound, "no key %s; key list shows those there are", short(a.KeyID))
+		return keyRevoked{}, fault.New(fault.NotFound, "no key %s; pawgate key list shows those there are", short(a.KeyID))
 	}
 	if err != nil {
 		return keyRevoked{}, fmt.Errorf("revoke key: %w", err)

@@ -131,7 +131,9 @@ type memorySharesResult struct {
 }
 
 func (s *session) memoryShares(ctx context.Context, _ caller.Caller, a memorySharesArgs) (memorySharesResult, error) {
-	s.about = a.AgentID
+	if err := s.only(ctx, a.AgentID); err != nil {
+		return memorySharesResult{}, err
+	}
 	shares, err := postgres.All[memoryShareLine](ctx, s.db, memorySharesSQL, pgx.StrictNamedArgs{"either": a.AgentID, "now": s.Now()})
 	if err != nil {
 		return memorySharesResult{}, fmt.Errorf("list memory shares: %w", err)

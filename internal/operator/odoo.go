@@ -196,7 +196,9 @@ type odooListed struct {
 }
 
 func (s *session) odooList(ctx context.Context, _ caller.Caller, a odooListArgs) (odooListed, error) {
-	s.about = a.AgentID
+	if err := s.only(ctx, a.AgentID); err != nil {
+		return odooListed{}, err
+	}
 	shown, err := postgres.All[odooShown](ctx, s.db, odooListSQL, pgx.StrictNamedArgs{"agent_id": a.AgentID})
 	if err != nil {
 		return odooListed{}, fmt.Errorf("list odoo connections: %w", err)
@@ -245,7 +247,9 @@ type odooWritten struct {
 }
 
 func (s *session) odooWrites(ctx context.Context, _ caller.Caller, a odooWritesArgs) (odooWritten, error) {
-	s.about = a.AgentID
+	if err := s.only(ctx, a.AgentID); err != nil {
+		return odooWritten{}, err
+	}
 	if a.Limit == 0 {
 		a.Limit = 20
 	}

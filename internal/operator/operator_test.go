@@ -63,6 +63,17 @@ func setup(t *testing.T) bench {
 	return bench{t: t, Operator: operator.Operator{DB: postgrestest.Clone(t), Catalog: tools(t), Env: "test", By: "local:tester", Now: clock}}
 }
 
+// A list of one agent's things refuses an agent that is not there, which would
+// look like one that has none.
+func TestListsOfNobody(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for _, list := range []string{"key list", "approval list", "grant list", "pairing list", "memory shares", "odoo list", "odoo writes",
+		"schedule list", "queue list", "channel list", "cost recent", "budget list", "agent status"} {
+		b.fails(list, `{"agent_id":"nobody"}`, "not_found")
+	}
+}
+
 // ok runs a command that must succeed and decodes its result.
 func ok[R any](b bench, command, args string) R {
 	b.t.Helper()
@@ -311,7 +322,7 @@ func TestHandle(t *testing.T) {
 	b := setup(t)
 	for _, c := range []struct{ name, request, want string }{
 		{"result", `{"command":"status"}`, `{"result":{"state":"running","target":"all","changed":false,"stops":[]}}`},
-		{"fault", `{"command":"agent show","args":{"agent_id":"x"}}`, `{"fault":{"error":"no agent x; agent list shows those there are","reason":"not_found"}}`},
+		{"fault", `{"command":"agent show","args":{"agent_id":"x"}}`, `{"fault":{"error":"no agent x; pawgate agent list shows those there are","reason":"not_found"}}`},
 		{"broken_argument", `{"command":"agent show","args":{}}`, `{"fault":{"error":"Missing required parameter: agent_id","parameter":"agent_id","reason":"invalid_argument"}}`},
 		{"no_command", `{}`, `{"fault":{"error":"unknown command \"\"","reason":"not_found"}}`},
 	} {

@@ -75,7 +75,9 @@ type pairingListResult struct {
 }
 
 func (s *session) pairingList(ctx context.Context, _ caller.Caller, a pairingListArgs) (pairingListResult, error) {
-	s.about = a.AgentID
+	if err := s.only(ctx, a.AgentID); err != nil {
+		return pairingListResult{}, err
+	}
 	found, err := people.Pairings(ctx, s.db, a.AgentID, strings.ToLower(a.Channel), "", s.Now())
 	return pairingListResult{found}, err
 }

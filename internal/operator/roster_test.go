@@ -203,6 +203,7 @@ func TestAgentStatus(t *testing.T) {
 		(101, '', '', 'outcome', gen_random_uuid(), $1, 'r', 'http', 'busy', 'tools/call', 'memory_search', 'allowed', 'ok', ''),
 		(102, '', '', 'outcome', gen_random_uuid(), $1, 'r', 'http', 'busy', 'tools/call', 'memory_store', 'refused', '', 'denied'),
 		(103, '', '', 'outcome', gen_random_uuid(), $1, 'r', 'http', 'busy', 'tools/call', 'odoo_search', 'allowed', 'invalid', ''),
+		(105, '', '', 'outcome', gen_random_uuid(), $1, 'r', 'http', 'busy', 'tools/call', 'send_message', 'allowed', 'fault', 'denied'),
 		(104, '', '', 'outcome', gen_random_uuid(), $2, 'r', 'http', 'busy', 'tools/call', 'odoo_search', 'allowed', 'fault', 'old')`, noon.Add(-1), noon.AddDate(0, 0, -2))
 	b.exec(`insert into work (id, kind, source, agent_id, from_agent, payload, root_id) values (gen_random_uuid(), 'prompt', 'x', 'busy', 'quiet', '{}', gen_random_uuid())`)
 	b.exec(`insert into usage (at, agent_id, cost_micros, source, source_id) values ($1, 'busy', 1500, 'loop', '1'), ($1, 'busy', null, 'loop', '2'), ($2, 'busy', 9, 'loop', '3')`, noon.Add(-1), noon.AddDate(0, 0, -1))
@@ -218,7 +219,7 @@ func TestAgentStatus(t *testing.T) {
 	}
 	type status struct{ Agents []health }
 	want := status{[]health{
-		{AgentID: "busy", State: "active", Calls: 3, Refused: 1, Failed: 1, LastError: "odoo_search: invalid", Queued: 1, Cost: "$0.0015 and 1 unknown"},
+		{AgentID: "busy", State: "active", Calls: 4, Refused: 2, Failed: 1, LastError: "send_message: denied", Queued: 1, Cost: "$0.0015 and 1 unknown"},
 		{AgentID: "quiet", State: "stopped", Cost: "$0.0000"},
 	}}
 	if diff := cmp.Diff(want, ok[status](b, "agent status", `{}`)); diff != "" {

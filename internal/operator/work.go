@@ -67,7 +67,9 @@ type scheduleListResult struct {
 
 // scheduleList asks the agents' own tool with an operator's rights.
 func (s *session) scheduleList(ctx context.Context, who caller.Caller, a scheduleListArgs) (scheduleListResult, error) {
-	s.about = a.AgentID
+	if err := s.only(ctx, a.AgentID); err != nil {
+		return scheduleListResult{}, err
+	}
 	page, err := ask[struct {
 		Tasks []scheduleLine `json:"tasks"`
 		Next  string         `json:"next_cursor"`
@@ -104,7 +106,9 @@ type queueListResult struct {
 }
 
 func (s *session) queueList(ctx context.Context, _ caller.Caller, a queueListArgs) (queueListResult, error) {
-	s.about = a.AgentID
+	if err := s.only(ctx, a.AgentID); err != nil {
+		return queueListResult{}, err
+	}
 	before := uuid.Max
 	if a.After != "" {
 		var err error
@@ -138,11 +142,11 @@ type queueRetryResult struct {
 func (s *session) queueRetry(ctx context.Context, _ caller.Caller, a queueRetryArgs) (queueRetryResult, error) {
 	id, err := uuid.Parse(a.ID)
 	if err != nil {
-		return queueRetryResult{}, fault.Invalid("id", "id must be the id of a piece of work; queue list shows them")
+		return queueRetryResult{}, fault.Invalid("id", "id must be the id of a piece of work; pawgate queue list shows them")
 	}
 	made, err := postgres.One[queueRetryResult](ctx, s.db, queueRetrySQL, pgx.StrictNamedArgs{"id": id, "new": uuid.Must(uuid.NewV7())})
 	if errors.Is(err, pgx.ErrNoRows) {
-		return queueRetryResult{}, fault.New(fault.NotFound, "no dead or cancelled work %s; queue list shows it", id)
+		return queueRetryResult{}, fault.New(fault.NotFound, "no dead or cancelled work %s; pawgate queue list shows it", id)
 	}
 	if err != nil {
 		return queueRetryResult{}, fmt.Errorf("queue work again: %w", err)

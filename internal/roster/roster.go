@@ -70,7 +70,7 @@ func CheckSuperior(ctx context.Context, tx postgres.DB, agentID, superior string
 	case err != nil:
 		return fmt.Errorf("read superiors: %w", err)
 	case len(above) == 0:
-		return fault.New(MissingSuperior, "reports_to: no agent %s; create or import it first", short(superior))
+		return fault.New(MissingSuperior, "reports_to: no agent %s; pawgate agent list shows those there are", short(superior))
 	}
 	for _, a := range above {
 		if a.ID == agentID {
@@ -95,7 +95,7 @@ func CheckLimit(ctx context.Context, tx postgres.DB, paid licence.Licence, broke
 		return fmt.Errorf("count agents: %w", err)
 	}
 	if have.N >= most {
-		return fault.New(fault.Edition, "the licence is for %d agents and there are %d; archive one (agent set AGENT --state archived) or get a larger licence", most, have.N)
+		return fault.New(fault.Edition, "the licence is for %d agents and there are %d; archive one (pawgate agent archive AGENT) or get a larger licence", most, have.N)
 	}
 	return nil
 }

@@ -202,7 +202,7 @@ func (l *Local) CheckAgent(ctx context.Context, agent string) error {
 	case err != nil:
 		return fmt.Errorf("look for agent: %w", err)
 	case !exists:
-		return fmt.Errorf("no agent %s; pawgate agent list shows them, pawgate agent create makes one", agent)
+		return fmt.Errorf("no agent %s; pawgate agent list shows those there are, pawgate agent create makes one", agent)
 	}
 	return nil
 }

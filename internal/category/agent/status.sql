@@ -4,8 +4,11 @@
 with calls as not materialized (
     -- An agent must not learn from its record which tools are hidden from it.
     select u.at, u.seq, u.tool, u.decision, u.outcome,
-           case when u.reason in ('denied', 'not_allowed', 'scope') then 'unknown_tool' else u.reason end as reason, round(u.duration_us / 1000.0, 3) as duration_ms,
-           u.decision = 'refused' as refused, u.outcome in ('fault', 'invalid') as failed
+           case when u.decision = 'refused' and u.reason in ('denied', 'not_allowed', 'scope') then 'unknown_tool' else u.reason end as reason,
+           round(u.duration_us / 1000.0, 3) as duration_ms,
+           -- What a tool refuses, such as a chat that is not open, did not fail.
+           u.decision = 'refused' or u.outcome = 'fault' and u.reason = 'denied' as refused,
+           u.outcome = 'invalid' or u.outcome = 'fault' and u.reason <> 'denied' as failed
     from audit u
     where u.agent_id = @agent_id and u.tool <> '' and u.door <> 'operator' and (u.kind = 'outcome' or u.decision = 'refused')
 ),

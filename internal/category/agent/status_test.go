@@ -56,6 +56,7 @@ func TestAgentStatus(t *testing.T) {
 		('lead', 'looping', 'ceo', $1, null), (null, '', 'root', $2, null), ('lead', 'past', 'ceo', $1, $2)`, used, noon)
 	b.exec(t, `insert into audit (seq, prev, hash, kind, id, at, request_id, door, agent_id, method, tool, decision, outcome, reason, duration_us, arguments) values
 		(15, '', '', 'outcome', gen_random_uuid(), $1, 'r1', 'http', 'lead', 'tools/call', 'memory_search', 'allowed', 'ok', '', 1500, '{"query":"PRIVATE"}'),
+		(16, '', '', 'outcome', gen_random_uuid(), $1, 'r7', 'http', 'lead', 'tools/call', 'send_message', 'allowed', 'fault', 'denied', 1000, null),
 		(14, '', '', 'outcome', gen_random_uuid(), $2, 'r2', 'http', 'lead', 'tools/call', 'memory_store', 'allowed', 'fault', 'unavailable', 20, null),
 		(13, '', '', 'outcome', gen_random_uuid(), $3, 'r3', 'http', 'lead', 'tools/call', 'odoo_search', 'refused', '', 'denied', 0, null),
 		(12, '', '', 'outcome', gen_random_uuid(), $3, 'r4', 'http', 'lead', 'tools/list', '', 'allowed', 'ok', '', 0, null),
@@ -83,13 +84,15 @@ func TestAgentStatus(t *testing.T) {
 		AgentID: "lead", State: "active", ReportsTo: "ceo", DirectReports: 1,
 		Stopped: true, Stops: []stopShown{{"agent", "looping", used}, {"all", "", noon}},
 		Keys:    keyCounts{Active: 1, Expired: 1, Revoked: 1, LastUsedAt: &used},
-		LastDay: map[string]int{"calls": 2, "refused": 0, "failed": 1},
+		LastDay: map[string]int{"calls": 3, "refused": 1, "failed": 1},
 		LastCalls: []callShown{
+			{At: noon.Add(-time.Minute), Tool: "send_message", Decision: "allowed", Outcome: "fault", Reason: "denied", DurationMS: 1},
 			{At: noon.Add(-time.Minute), Tool: "memory_search", Decision: "allowed", Outcome: "ok", DurationMS: 1.5},
 			{At: noon.Add(-time.Hour), Tool: "memory_store", Decision: "allowed", Outcome: "fault", Reason: "unavailable", DurationMS: 0.02},
 			{At: noon.Add(-25 * time.Hour), Tool: "odoo_search", Decision: "refused", Reason: "unknown_tool"},
 		},
 		LastErrors: []callShown{
+			{At: noon.Add(-time.Minute), Tool: "send_message", Decision: "allowed", Outcome: "fault", Reason: "denied", DurationMS: 1},
 			{At: noon.Add(-time.Hour), Tool: "memory_store", Decision: "allowed", Outcome: "fault", Reason: "unavailable", DurationMS: 0.02},
 		},
 		Queue:     map[string]any{"queued": 2., "running": 1., "oldest_at": "2026-12-01T11:00:00Z", "done_24h": 0., "dead_24h": 1.},

@@ -185,7 +185,7 @@ func (c control) checkReach(ctx context.Context, who caller.Caller, agentID stri
 	case reached:
 		return nil
 	case who.Operator():
-		return fault.New(fault.NotFound, "no agent %s", agentID)
+		return fault.New(fault.NotFound, "no agent %s; pawgate agent list shows those there are", agentID)
 	}
 	return fault.New(fault.NotFound, "no agent %s that reports to you", agentID)
 }
