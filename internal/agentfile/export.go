@@ -17,23 +17,24 @@ import (
 // empty list means every tool.
 const nothing = "-"
 
-// fresh is a new file. The flags keep an import from denying tools that the
-// lists do not deny.
-const fresh = `[agent]
-name = %s
-
-[capabilities]
-computer_use = true
-os_native = true
-recording = true
-`
+// fresh is a new file. Of the flags it has those of what the agent may do: an
+// import denies the others' tools, and DuDuClaw opens none of them.
+func fresh(a Agent) string {
+	text := "[agent]\nname = " + quoted(a.ID) + "\n\n[capabilities]\n"
+	for _, f := range flagged {
+		if f.granted(a) {
+			text += f.key + " = true\n"
+		}
+	}
+	return text
+}
 
 // Export is the text of an agent.toml that says what an agent is now: its
 // source with the values changed that are others now, and every other byte as
 // it was. Without a source it is a new file. The keys that the file cannot say
 // are listed: an import would read them otherwise.
 func Export(a Agent) (text string, lost []string) {
-	source := cmp.Or(a.Source, fmt.Sprintf(fresh, quoted(a.ID)))
+	source := cmp.Or(a.Source, fresh(a))
 	before, err := Parse(source)
 	if err != nil {
 		return source, []string{"everything since its import, because the stored text is not good any more"}
@@ -84,6 +85,11 @@ func changes(from, to Agent) []edit {
 			differ("evolution."+name, word(value))
 		}
 	}
+	for _, f := range flagged {
+		if f.granted(to) && !f.granted(from) {
+			differ("capabilities."+f.key, "true")
+		}
+	}
 	for _, l := range []struct {
 		key      string
 		from, to []string
@@ -91,7 +97,7 @@ func changes(from, to Agent) []edit {
 		{"allowed_tools", from.Allowed, to.Allowed}, {"denied_tools", from.Denied, to.Denied},
 		{"approval_required_tools", from.ApprovalRequired, to.ApprovalRequired}, {"scoped_tools", from.Scoped, to.Scoped},
 	} {
-		if slices.Equal(l.from, l.to) {
+		if slices.Equal(l.from, l.to) || l.key == "denied_tools" && slices.Equal(withoutIdle(l.from, to.Allowed), withoutIdle(l.to, to.Allowed)) {
 			continue
 		}
 		if l.key == "allowed_tools" && len(l.to) == 0 {

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"pawgate/internal/policy"
 )
 
 // pattern is the form of an entry in a capability list: the exact name of a
@@ -39,25 +41,55 @@ func (p *parser) capabilities() {
 	out.Scoped = p.list("scoped_tools", in.ScopedTools, limiting)
 }
 
-// closed denies the tools that the predecessor kept shut unless a flag opened
-// them.
+// family is the tools that the predecessor kept shut unless a flag opened them.
+type family struct {
+	key   string
+	tools []string
+}
+
+var flagged = []family{
+	{"computer_use", []string{"computer_*"}},
+	{"os_native", []string{"os_*"}},
+	{"recording", []string{"browser_record_*", "desktop_record_*", "skill_from_recording"}},
+}
+
+// closed denies the families whose flag is not set.
 func (p *parser) closed() {
 	in := p.file.Capabilities
-	for _, flag := range []struct {
-		key   string
-		open  bool
-		tools []string
-	}{
-		{"computer_use", in.ComputerUse, []string{"computer_*"}},
-		{"os_native", in.OSNative, []string{"os_*"}},
-		{"recording", in.Recording, []string{"browser_record_*", "desktop_record_*", "skill_from_recording"}},
-	} {
-		if flag.open {
+	open := map[string]bool{"computer_use": in.ComputerUse, "os_native": in.OSNative, "recording": in.Recording}
+	for _, f := range flagged {
+		if open[f.key] {
 			continue
 		}
-		p.agent.Denied = union(p.agent.Denied, flag.tools)
-		p.note("capabilities."+flag.key, 0, "is not true, so denied_tools got %s", strings.Join(flag.tools, ", "))
+		p.agent.Denied = union(p.agent.Denied, f.tools)
+		p.note("capabilities."+f.key, 0, "is not true, so denied_tools got %s", strings.Join(f.tools, ", "))
 	}
+}
+
+// granted reports whether an agent may call a tool of the family: a pattern
+// allows one, and none denies all of them.
+func (f family) granted(a Agent) bool {
+	return slices.ContainsFunc(f.tools, func(tools string) bool {
+		return reaches(a.Allowed, tools) && !slices.ContainsFunc(a.Denied, func(p string) bool { return within(tools, p) })
+	})
+}
+
+// reaches reports whether a list has a pattern for some of the tools.
+func reaches(list []string, tools string) bool {
+	return slices.ContainsFunc(list, func(p string) bool { return within(p, tools) || within(tools, p) })
+}
+
+// within reports whether a pattern covers all that another does.
+func within(tools, pattern string) bool {
+	return policy.Matches(pattern, strings.TrimSuffix(tools, "*"))
+}
+
+// withoutIdle leaves out of a list what shuts a family that nothing allows
+// anyway: whether it is there makes no difference.
+func withoutIdle(denied, allowed []string) []string {
+	return slices.DeleteFunc(slices.Clone(denied), func(d string) bool {
+		return !reaches(allowed, d) && slices.ContainsFunc(flagged, func(f family) bool { return slices.Contains(f.tools, d) })
+	})
 }
 
 // forbidden denies what a permission of the predecessor says no to. There most

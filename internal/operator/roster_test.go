@@ -141,10 +141,14 @@ func TestAgentExport_round_trip(t *testing.T) {
 	if got := b.text(`select concat_ws(' ', period, limit_micros, hard) from budgets where agent_id = 'soft'`); got != "month 70000 f" {
 		t.Errorf("a budget that only warns became %s", got)
 	}
-	// A list that opens what the file's flags close cannot be said in it.
+	// To shut no longer what nothing allows changes nothing; to allow it is said by the flag.
 	ok[noted](b, "agent deny", `{"agent_id":"clerk","patterns":["computer_*"],"remove":true}`)
-	if got := ok[exported](b, "agent export", `{"agent_id":"clerk"}`); len(got.Notes) != 1 || !strings.Contains(got.Notes[0], "capabilities.denied_tools") {
-		t.Errorf("notes: %q", got.Notes)
+	if diff := cmp.Diff(want, ok[exported](b, "agent export", `{"agent_id":"clerk"}`)); diff != "" {
+		t.Errorf("neither denied nor allowed (-want +got):\n%s", diff)
+	}
+	ok[noted](b, "agent allow", `{"agent_id":"clerk","patterns":["computer_*"]}`)
+	if got := ok[exported](b, "agent export", `{"agent_id":"clerk"}`); len(got.Notes) != 0 || !strings.Contains(got.Source, "computer_use = true") || strings.Contains(got.Source, "os_native = true") {
+		t.Errorf("notes %q:\n%s", got.Notes, got.Source)
 	}
 	b.fails("agent import", encode(t, map[string]any{"source": source, "soul": strings.Repeat("x", 65<<10), "replace": true}), "soul")
 }
