@@ -10,6 +10,7 @@ package settings
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"reflect"
@@ -24,9 +25,31 @@ import (
 // every variable that begins with it, keyed by the rest in lower case.
 func Load(ctx context.Context, cfg any) error {
 	if err := envconfig.Process("", cfg); err != nil {
+		if wrong := new(envconfig.ParseError); errors.As(err, &wrong) {
+			return fmt.Errorf("%s must be %s", wrong.KeyName, wanted(wrong.TypeName))
+		}
 		return fmt.Errorf("read settings: %w", err)
 	}
 	return resolveFields(ctx, reflect.ValueOf(cfg).Elem(), newResolver(os.Getenv))
+}
+
+// wanted is a type in words; the value that is none may be a secret in a wrong
+// place and is not quoted.
+func wanted(goType string) string {
+	switch goType {
+	case "time.Duration":
+		return "a length of time such as 30s or 5m"
+	case "bool":
+		return "true or false"
+	case "[]int":
+		return "whole numbers separated by commas"
+	case "slog.Level":
+		return "DEBUG, INFO, WARN or ERROR"
+	}
+	if strings.HasPrefix(goType, "float") {
+		return "a number"
+	}
+	return "a whole number"
 }
 
 // prefixed are the variables that begin with a prefix.

@@ -2,12 +2,14 @@ package settings
 
 import (
 	"encoding/json"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -113,5 +115,30 @@ func TestList(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, List(sample{}, nested{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// A value of a wrong type names its setting and what belongs there, and is not
+// quoted: it may be a secret that went into the wrong place.
+func TestWrongType(t *testing.T) {
+	for name, want := range map[string]string{
+		"X_NUMBER": "X_NUMBER must be a whole number", "X_SHARE": "X_SHARE must be a number", "X_ON": "X_ON must be true or false",
+		"X_WAIT": "X_WAIT must be a length of time such as 30s or 5m", "X_LEVEL": "X_LEVEL must be DEBUG, INFO, WARN or ERROR",
+		"X_PORTS": "X_PORTS must be whole numbers separated by commas",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv(name, "hunter2")
+			var cfg struct {
+				Number int           `envconfig:"X_NUMBER"`
+				Share  float64       `envconfig:"X_SHARE"`
+				On     bool          `envconfig:"X_ON"`
+				Wait   time.Duration `envconfig:"X_WAIT"`
+				Level  slog.Level    `envconfig:"X_LEVEL"`
+				Ports  []int         `envconfig:"X_PORTS"`
+			}
+			if err := Load(t.Context(), &cfg); err == nil || err.Error() != want {
+				t.Errorf("got %v, want %s", err, want)
+			}
+		})
 	}
 }
