@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"pawgate/internal/client/chat"
+	"pawgate/internal/fault"
 )
 
 const (
@@ -62,7 +63,9 @@ func (r *run) complete(ctx context.Context, tools []chat.Tool, last bool) (chat.
 func (r *run) afford(ctx context.Context, q chat.Request, spent *Spent) (chat.Completion, error) {
 	spent.Model, spent.Usage = q.Model, r.most(q)
 	hold, err := r.Meter.Hold(ctx, *spent)
-	if err != nil {
+	if _, told := fault.Of(err); told {
+		return chat.Completion{}, err // a budget without room says so itself
+	} else if err != nil {
 		return chat.Completion{}, fmt.Errorf("hold money: %w", err)
 	}
 	spent.Hold = hold

@@ -12,7 +12,7 @@ type Kind string
 // The kinds of events.
 const (
 	Completed Kind = "completed" // a completion came: Usage, Micros
-	Said      Kind = "said"      // the model said Text
+	Said      Kind = "said"      // the model said Text beside the calls that it asks for
 	Called    Kind = "called"    // Tool was called with the arguments Text
 	Returned  Kind = "returned"  // Tool came to Text, after Took
 	Waited    Kind = "waited"    // the provider failed with Text and is asked again after Took

@@ -211,7 +211,9 @@ func (r *run) rounds(ctx context.Context) (End, error) {
 		r.result.Messages = append(r.result.Messages, turn.Message)
 		if turn.Text != "" {
 			r.result.Answer = turn.Text
-			r.Notify(Event{Kind: Said, Round: r.result.Rounds, Text: turn.Text})
+			if len(turn.Calls) > 0 { // else it is the answer, which Run gives
+				r.Notify(Event{Kind: Said, Round: r.result.Rounds, Text: turn.Text})
+			}
 		}
 		switch {
 		case len(turn.Calls) == 0:

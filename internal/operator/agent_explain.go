@@ -14,6 +14,7 @@ import (
 	"pawgate/internal/caller"
 	"pawgate/internal/catalog"
 	"pawgate/internal/fault"
+	"pawgate/internal/near"
 	"pawgate/internal/policy"
 	"pawgate/internal/postgres"
 	"pawgate/internal/standing"
@@ -66,7 +67,7 @@ func (s *session) agentExplain(ctx context.Context, _ caller.Caller, a explainAr
 	entry := s.Catalog.Find(name)
 	if entry == nil {
 		d := policy.Unknown(name)
-		return explanation{AgentID: a.AgentID, Tool: name, Step: int(d.Step), Reason: d.Reason, Rule: d.Rule + didYouMean(name, s.toolNames()),
+		return explanation{AgentID: a.AgentID, Tool: name, Step: int(d.Step), Reason: d.Reason, Rule: d.Rule + near.DidYouMean(name, s.toolNames()),
 			Steps: []step{}, Changes: []string{}, Notes: []string{}}, nil
 	}
 	w := &walk{agent: a.AgentID, entry: entry, key: localKey, refusals: map[policy.Step]policy.Decision{}}

@@ -9,6 +9,7 @@ import (
 	"pawgate/internal/agentfile"
 	"pawgate/internal/caller"
 	"pawgate/internal/fault"
+	"pawgate/internal/near"
 	"pawgate/internal/policy"
 )
 
@@ -114,7 +115,7 @@ func (s *session) patterns(parameter string, given []string) ([]string, []string
 		}
 		if !s.matchesTool(p) {
 			if !strings.HasSuffix(p, "*") {
-				return nil, nil, fault.Invalid(parameter, "unknown tool %s%s", p, didYouMean(p, s.toolNames()))
+				return nil, nil, fault.Invalid(parameter, "unknown tool %s%s", p, near.DidYouMean(p, s.toolNames()))
 			}
 			notes = append(notes, fmt.Sprintf("%s matches no tool of this version", p))
 		}

@@ -6,6 +6,7 @@ import (
 	"pawgate/internal/budget"
 	"pawgate/internal/caller"
 	"pawgate/internal/fault"
+	"pawgate/internal/near"
 	"pawgate/internal/policy"
 )
 
@@ -33,7 +34,7 @@ func (s *session) budgetSet(ctx context.Context, _ caller.Caller, a budgetSetArg
 		}
 	}
 	if a.Tool != "" && a.Tool != "*" && s.Catalog != nil && s.Catalog.Find(a.Tool) == nil {
-		return budgetWas{}, fault.New(fault.NotFound, "no tool is named %s%s", short(a.Tool), didYouMean(a.Tool, s.toolNames()))
+		return budgetWas{}, fault.New(fault.NotFound, "no tool is named %s%s", short(a.Tool), near.DidYouMean(a.Tool, s.toolNames()))
 	}
 	limit, err := dollars("limit", a.Limit, 1e6)
 	if err != nil {

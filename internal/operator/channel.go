@@ -109,7 +109,7 @@ func (s *session) channelSet(ctx context.Context, _ caller.Caller, a channelSetA
 
 type channelAllowArgs struct {
 	channelArgs
-	Chat tool.ID `json:"chat" doc:"Id of the chat, or * for any; one that begins with - stands after --" maxlen:"128"`
+	Chat tool.ID `json:"chat" doc:"Id of the chat, or * for any" maxlen:"128"`
 	Name string  `json:"name,omitempty" doc:"A name for it that the agent may use; notify: where notifications go" maxlen:"64"`
 }
 

@@ -15,6 +15,7 @@ import (
 	"pawgate/internal/caller"
 	"pawgate/internal/claudecode"
 	"pawgate/internal/fault"
+	"pawgate/internal/near"
 	"pawgate/internal/policy"
 	"pawgate/internal/postgres"
 	"pawgate/internal/tool"
@@ -109,7 +110,7 @@ func (s *session) pricesSet(ctx context.Context, _ caller.Caller, a pricesSetArg
 		return pricesTaken{}, err
 	}
 	if name, ok := strings.CutPrefix(a.Name, "tool:"); ok && s.Catalog != nil && !strings.HasSuffix(name, "*") && s.Catalog.Find(name) == nil {
-		return pricesTaken{}, fault.Invalid("name", "no tool is named %s%s", short(name), didYouMean(name, s.toolNames()))
+		return pricesTaken{}, fault.Invalid("name", "no tool is named %s%s", short(name), near.DidYouMean(name, s.toolNames()))
 	}
 	p := usage.Price{Name: a.Name, Provider: a.Provider}
 	for _, part := range []struct {

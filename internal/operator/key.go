@@ -17,6 +17,7 @@ import (
 
 	"pawgate/internal/caller"
 	"pawgate/internal/fault"
+	"pawgate/internal/near"
 	"pawgate/internal/postgres"
 )
 
@@ -131,7 +132,7 @@ func (s *session) checkScope(scope string) error {
 	}
 	category, _, _ := strings.Cut(scope, ":")
 	if known := s.Catalog.Categories(); category != "*" && !slices.Contains(known, category) {
-		return fault.Invalid("scope", "no category %s%s; there are %s", category, didYouMean(category, known), strings.Join(known, ", "))
+		return fault.Invalid("scope", "no category %s%s; there are %s", category, near.DidYouMean(category, known), strings.Join(known, ", "))
 	}
 	return nil
 }

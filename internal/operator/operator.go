@@ -34,6 +34,7 @@ import (
 	"pawgate/internal/category/memory"
 	"pawgate/internal/fault"
 	"pawgate/internal/licence"
+	"pawgate/internal/near"
 	"pawgate/internal/postgres"
 	"pawgate/internal/postgres/migrate"
 	"pawgate/internal/tool"
@@ -200,7 +201,7 @@ func (s *session) call(ctx context.Context, requestID, command string, arguments
 	for _, c := range Commands() {
 		names = append(names, c.Name)
 	}
-	return tool.Outcome{Fault: fault.New(fault.NotFound, "unknown command %q%s", short(command), didYouMean(command, names))}
+	return tool.Outcome{Fault: fault.New(fault.NotFound, "unknown command %q%s", short(command), near.DidYouMean(command, names))}
 }
 
 // failure is the error of an outcome that is not OK.

@@ -1,7 +1,6 @@
 package operator
 
 import (
-	"fmt"
 	"strconv"
 	"time"
 
@@ -15,44 +14,6 @@ func short(text string) string {
 		return string(runes[:most]) + "…"
 	}
 	return text
-}
-
-// didYouMean is a suggestion to append to an error, or nothing.
-func didYouMean(word string, among []string) string {
-	best, distance := "", max(2, len(word)/4)+1
-	for _, candidate := range among {
-		if d := editDistance(word, candidate); d < distance {
-			best, distance = candidate, d
-		}
-	}
-	if best == "" {
-		return ""
-	}
-	return fmt.Sprintf("; did you mean %s?", best)
-}
-
-// editDistance counts the bytes to insert, delete or replace (Levenshtein).
-func editDistance(a, b string) int {
-	if len(a) > 128 || len(b) > 128 {
-		return max(len(a), len(b)) // no name is that long
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			next := min(row[j+1]+1, row[j]+1, diagonal+cost)
-			diagonal, row[j+1] = row[j+1], next
-		}
-	}
-	return row[len(b)]
 }
 
 // span reads a length of time: Go's own form, or whole days and weeks ("90d",

@@ -1,9 +1,11 @@
 package main
 
+import "context"
+
 func approvalRows() []row {
 	id := operand{word: "ID", argument: "approval_id"}
 	return []row{
-		{name: "approval list", operands: []operand{maybeAgent}, examples: []string{"approval list", "approval list clerk --state all --json"},
+		{name: "approval list", operands: []operand{maybeAgent}, run: listApprovals, examples: []string{"approval list", "approval list clerk --state all --json"},
 			view: view{list: "approvals", empty: "nothing waits for you", columns: []column{
 				{"ID", "approval_id"}, {"STATE", "state"}, {"KIND", "kind"}, {"AGENT", "agent_id"}, {"TOOL", "tool"}, {"ARGUMENTS", "arguments"},
 				{"BECAUSE", "because"}, {"EXPIRES", "expires_at"},
@@ -17,6 +19,14 @@ func approvalRows() []row {
 			}}},
 		{name: "grant revoke", operands: []operand{id}, examples: []string{"grant revoke g7qm --reason done"}},
 	}
+}
+
+// listApprovals does not say of what was decided that nothing waits.
+func listApprovals(ctx context.Context, a *app, p parsed, r row) error {
+	if state, given := p.args["state"]; given && state != "pending" {
+		r.view.empty = "no such request"
+	}
+	return a.perform(ctx, p, r)
 }
 
 // aliases are other names by which one looks for these commands.

@@ -8,6 +8,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"pawgate/internal/near"
 )
 
 // command is one row of the command line.
@@ -30,11 +32,11 @@ func commands() []command {
 		runCommands(),
 		sidecarCommands(),
 		operatorCommands(),
+		costCommands(),
 		skillCommands(),
 		licenceCommands(),
-		costCommands(),
 		[]command{
-			{name: "help", usage: "[COMMAND]", about: "Show the commands and settings, or one command.", run: runHelp},
+			{name: "help", usage: "[COMMAND | settings]", about: "Show the commands, the settings, or all of one command.", run: runHelp},
 			{name: "version", about: "Show the version.", run: runVersion},
 		})
 }
@@ -43,8 +45,13 @@ func commands() []command {
 // before the name are the command's too.
 func find(args []string) (command, []string, error) {
 	flags, words := leadingFlags(args)
-	if len(words) == 0 || isHelp(words[0]) {
+	switch {
+	case len(words) == 0 || isHelp(words[0]):
 		words = []string{"help"}
+	case words[0] == "--version" || words[0] == "-version":
+		words = []string{"version"}
+	case len(words) == 2 && isHelp(words[1]) && len(group(words[0])) > 0:
+		words = []string{"help", words[0]}
 	}
 	if words[0] == "audit" && (len(words) == 1 || strings.HasPrefix(words[1], "-")) {
 		words = slices.Insert(words, 1, "list") // what one wants of it nearly always
@@ -85,17 +92,36 @@ func leadingFlags(args []string) (flags, rest []string) {
 	return flags, args
 }
 
-func unknown(words []string) error {
-	var group []string
+// group is what may follow the first word of several commands.
+func group(first string) (rest []string) {
 	for _, c := range commands() {
-		if first, second, ok := strings.Cut(c.name, " "); ok && first == words[0] {
-			group = append(group, second)
+		if word, more, ok := strings.Cut(c.name, " "); ok && word == first {
+			rest = append(rest, more)
 		}
 	}
-	if len(group) > 0 {
-		return usagef("%s takes one of: %s; see pawgate help %s %s", words[0], strings.Join(group, ", "), words[0], group[0])
+	return rest
+}
+
+func unknown(words []string) error {
+	if rest := group(words[0]); len(rest) > 0 {
+		text := fmt.Sprintf("%s takes one of: %s", words[0], strings.Join(rest, ", "))
+		if len(words) > 1 {
+			text += near.DidYouMean(words[1], rest)
+		}
+		return usagef("%s; pawgate help %s tells more", text, words[0])
 	}
-	return usagef("unknown command %q; pawgate help lists them", words[0])
+	if flag, ok := strings.CutPrefix(words[0], "-"); ok {
+		if strings.TrimPrefix(flag, "-") == "stack" {
+			return usagef("--stack needs the name of a deployment and a command, such as: pawgate --stack prod agent list")
+		}
+		return usagef("%s stands before no command; pawgate help lists them", words[0])
+	}
+	var firsts []string
+	for _, c := range commands() {
+		first, _, _ := strings.Cut(c.name, " ")
+		firsts = append(firsts, first)
+	}
+	return usagef("unknown command %q%s; pawgate help lists them", words[0], near.DidYouMean(words[0], firsts))
 }
 
 // help prints everything about one command.

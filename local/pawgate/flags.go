@@ -1,15 +1,18 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
 
+	"pawgate/internal/near"
 	"pawgate/internal/tool"
 )
 
@@ -34,16 +37,24 @@ func parse(schema *tool.Schema, operands []operand, line []string) (parsed, erro
 	set := flagSet(schema, operands, &p)
 	words, err := interspersed(set, line)
 	if err != nil {
-		return p, flagError(err)
+		return p, flagError(set, err)
 	}
-	return p, p.fill(operands, words)
+	if err := p.fill(operands, words); err != nil {
+		return p, err
+	}
+	for _, property := range flagProperties(schema, operands) {
+		if _, given := p.args[property.Name]; !given && slices.Contains(schema.Required, property.Name) {
+			return p, usagef("--%s is missing; --help tells more", flagName(property.Name))
+		}
+	}
+	return p, nil
 }
 
 // parseFlags reads the line of a command that has flags alone and no schema.
 func parseFlags(set *flag.FlagSet, line []string) error {
 	set.SetOutput(io.Discard)
 	if err := set.Parse(line); err != nil {
-		return flagError(err)
+		return flagError(set, err)
 	}
 	if set.NArg() > 0 {
 		return wrongArguments(set.Name(), set.Args())
@@ -51,13 +62,32 @@ func parseFlags(set *flag.FlagSet, line []string) error {
 	return nil
 }
 
-// flagError tells a wish for help from a mistake.
-func flagError(err error) error {
+// flagError tells a wish for help from a mistake, which package flag words
+// with one dash and without a way out.
+func flagError(set *flag.FlagSet, err error) error {
 	if errors.Is(err, flag.ErrHelp) {
 		return errHelp
 	}
-	return usageError{err.Error()}
+	text := err.Error()
+	if name, ok := strings.CutPrefix(text, notDefined); ok {
+		name = "--" + strings.TrimLeft(name, "-")
+		var known []string
+		set.VisitAll(func(f *flag.Flag) { known = append(known, "--"+f.Name) })
+		return usagef("unknown flag %s%s; --help tells more", name, near.DidYouMean(name, known))
+	}
+	if name, ok := strings.CutPrefix(text, "flag needs an argument: -"); ok {
+		return usagef("--%s needs a value; --help tells more", name)
+	}
+	if m := badValue.FindStringSubmatch(text); m != nil {
+		return usagef("--%s cannot be %s: %s", m[2], m[1], cmp.Or(strings.TrimPrefix(m[3], "parse error"), "--help tells more"))
+	}
+	return usageError{text}
 }
+
+// What package flag says.
+const notDefined = "flag provided but not defined: -"
+
+var badValue = regexp.MustCompile(`^invalid (?:boolean )?value (".*") for (?:flag )?-([^:]+): (.*)$`)
 
 func flagSet(schema *tool.Schema, operands []operand, p *parsed) *flag.FlagSet {
 	set := flag.NewFlagSet("", flag.ContinueOnError)
@@ -88,6 +118,12 @@ func interspersed(set *flag.FlagSet, line []string) ([]string, error) {
 	}
 	for {
 		if err := set.Parse(line); err != nil {
+			// What was read is gone from the rest, so the culprit stands before it.
+			at := len(line) - set.NArg() - 1
+			if strings.HasPrefix(err.Error(), notDefined) && number(line[at]) {
+				words, line = append(words, line[at]), line[at+1:]
+				continue
+			}
 			return nil, err
 		}
 		if set.NArg() == 0 {
@@ -96,6 +132,12 @@ func interspersed(set *flag.FlagSet, line []string) ([]string, error) {
 		words = append(words, set.Arg(0))
 		line = set.Args()[1:]
 	}
+}
+
+// number reports whether a word that looks like a flag is a negative number,
+// such as the id of a group on Telegram: no flag begins with a digit.
+func number(word string) bool {
+	return len(word) > 1 && word[0] == '-' && '0' <= word[1] && word[1] <= '9'
 }
 
 // fill puts the operands among the arguments.

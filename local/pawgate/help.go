@@ -20,8 +20,12 @@ func configs() []any {
 }
 
 func runHelp(_ context.Context, a *app, args []string) error {
-	if len(args) == 0 {
+	switch {
+	case len(args) == 0:
 		overview(a.stdout)
+		return nil
+	case len(args) == 1 && args[0] == "settings":
+		helpSettings(a.stdout)
 		return nil
 	}
 	c, rest, err := find(args)
@@ -40,8 +44,11 @@ func runHelp(_ context.Context, a *app, args []string) error {
 func overview(w io.Writer) {
 	fmt.Fprint(w, "pawgate serves an agent's tools over MCP, behind one gate.\n\nCommands:\n")
 	list(w, func(command) bool { return true })
-	fmt.Fprint(w, "\nOperator's commands take --json for the bare result and --stack NAME to run on a\ndeployment. pawgate help COMMAND tells more.\n")
-	fmt.Fprint(w, "\nSettings, from the environment. A value may be a reference: env://NAME,\nfile://PATH, secretsmanager://ID#KEY or ssm://NAME.\n")
+	fmt.Fprint(w, "\nOperator's commands take --json for the bare result and --stack NAME to run on a\ndeployment. pawgate help COMMAND tells more, pawgate help settings what the\nenvironment sets.\n")
+}
+
+func helpSettings(w io.Writer) {
+	fmt.Fprint(w, "Settings, from the environment. A value may be a reference: env://NAME,\nfile://PATH, secretsmanager://ID#KEY or ssm://NAME.\n\n")
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	for _, s := range settings.List(configs()...) {
 		about := s.About

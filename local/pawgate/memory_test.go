@@ -72,7 +72,7 @@ func TestMemory(t *testing.T) {
 		{[]string{"import", "nobody", file}, exitFailed, "no agent nobody"},
 		{[]string{"import", "clerk"}, exitUsage, "FILE is missing"},
 		{[]string{"export", "nobody", file + ".none"}, exitFailed, "no agent nobody"},
-		{[]string{"export", "clerk", "--after", "5"}, exitUsage, "not defined: -after"},
+		{[]string{"export", "clerk", "--after", "5"}, exitUsage, "unknown flag --after"},
 		{[]string{"backfill", "clerk"}, exitFailed, "EMBEDDINGS_URL"},
 		{[]string{"import", "clerk", "memory_test.go"}, exitFailed, "nothing of memory_test.go was taken"},
 		{[]string{"export", "clerk", filepath.Join(t.TempDir(), "none", "x.jsonl")}, exitFailed, filepath.Join("none", "x.jsonl") + ": no such file"},

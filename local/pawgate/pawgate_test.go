@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -135,8 +136,11 @@ func TestUsage(t *testing.T) {
 		stderr string
 	}{
 		{"", exitOK, "Commands:", ""},
-		{"help", exitOK, "PAWGATE_ADMIN_FUNCTION", ""},
-		{"--help", exitOK, "PAWGATE_DATA", ""},
+		{"help", exitOK, "pawgate help settings", ""},
+		{"--help", exitOK, "Commands:", ""},
+		{"help settings", exitOK, "PAWGATE_ADMIN_FUNCTION", ""},
+		{"--version", exitOK, "pawgate ", ""},
+		{"agent --help", exitOK, "agent explain", ""},
 		{"help key create", exitOK, "--scope", ""},
 		{"key create --help", exitOK, "Usage:\n  pawgate key create AGENT", ""},
 		{"key create bot -h", exitOK, "Usage:", ""},
@@ -147,12 +151,22 @@ func TestUsage(t *testing.T) {
 		{"version x", exitUsage, "", "takes nothing"},
 		{"agent", exitUsage, "", "agent takes one of: create,"},
 		{"agent fly", exitUsage, "", "agent takes one of: create,"},
-		{"fly", exitUsage, "", `unknown command "fly"`},
+		{"agent lsit", exitUsage, "", "did you mean list?"},
+		{"agnet list", exitUsage, "", "did you mean agent?"},
+		{"fly", exitUsage, "", `unknown command "fly"; pawgate help lists them`},
+		{"--stack", exitUsage, "", "--stack needs the name of a deployment"},
+		{"--fast agent list", exitUsage, "", "--fast stands before no command"},
+		{"agent list --jsno", exitUsage, "", "unknown flag --jsno; did you mean --json?; --help tells more"},
+		{"agent list --stack", exitUsage, "", "--stack needs a value"},
+		{"agent list --json=perhaps", exitUsage, "", `--json cannot be "perhaps"`},
+		{"run --max-rounds two hi", exitUsage, "", `--max-rounds cannot be "two": --help tells more`},
+		{"run --speed 3 hi", exitUsage, "", "unknown flag --speed"},
+		{"budget set", exitUsage, "", "--limit is missing; --help tells more"},
 		{"agent create", exitUsage, "", "AGENT is missing"},
 		{"agent create a b", exitUsage, "", `do not know what to do with "b"`},
 		{"agent create a --colour red", exitUsage, "", "colour"},
 		{"agent create Bad!", exitUsage, "", "agent_id must start"},
-		{"agent list --limit many", exitUsage, "", "whole number"},
+		{"agent list --limit many", exitUsage, "", `--limit cannot be "many": it is a whole number`},
 		{"agent list --limit 9999", exitUsage, "", "between 1 and 1000"},
 		{"agent allow bot", exitUsage, "", "PATTERN is missing"},
 		{"agent show nobody", exitFailed, "", "no agent nobody"},
@@ -160,6 +174,7 @@ func TestUsage(t *testing.T) {
 		{"agent import /nowhere/agent.toml", exitFailed, "", "no such file"},
 		{"approve", exitUsage, "", "ID is missing"},
 		{"approve list", exitOK, "nothing waits for you", ""},
+		{"approval list --state denied", exitOK, "no such request", ""},
 		{"approval approve abcd", exitFailed, "", "no approval abcd"},
 		{"approval deny abcd", exitFailed, "", "no approval abcd"},
 		{"grant list", exitOK, "no grant or approval is alive", ""},
@@ -384,6 +399,46 @@ func TestFlags_anywhere(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, p.args); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", line, diff)
+		}
+	}
+}
+
+// What a busy port, a broken address and an absent database have to say.
+func TestServe_cannotStart(t *testing.T) {
+	x := open(t)
+	busy, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer busy.Close()
+	gone, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone.Close()
+	for _, c := range []struct{ addr, database, says string }{
+		{busy.Addr().String(), "", busy.Addr().String() + " is in use by another program, or by pawgate already; PAWGATE_ADDR names another address"},
+		{"nonsense", "", "PAWGATE_ADDR must be an address to listen on, such as 127.0.0.1:8080"},
+		{"127.0.0.1:0", "postgres://x@" + gone.Addr().String() + "/x", "connection refused; check DATABASE_URL, or leave it unset for a private database"},
+	} {
+		t.Setenv("PAWGATE_ADDR", c.addr)
+		if c.database != "" {
+			t.Setenv("DATABASE_URL", c.database)
+		}
+		if status := x.run("serve"); status != exitFailed || !strings.Contains(x.stderr, c.says) || strings.Count(x.stderr, "\n") != 1 {
+			t.Errorf("%s %s: exit %d: %s", c.addr, c.database, status, x.stderr)
+		}
+	}
+}
+
+// The printed lines can be pasted, whatever the folder is called.
+func TestShellWord(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"/opt/pawgate/bin/pawgate": "/opt/pawgate/bin/pawgate", "/my tools/it's/pawgate": `'/my tools/it'\''s/pawgate'`, "$HOME": "'$HOME'", "": "''",
+	} {
+		if got := shellWord(text); got != want {
+			t.Errorf("%q becomes %s, want %s", text, got, want)
 		}
 	}
 }

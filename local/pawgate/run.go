@@ -77,10 +77,8 @@ func (a *app) parseRun(args []string) (runFlags, error) {
 	set.BoolVar(&f.json, "json", false, "")
 	words, err := interspersed(set, args)
 	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return f, errHelp
 	case err != nil:
-		return f, usageError{err.Error()}
+		return f, flagError(set, err)
 	case len(words) != 1:
 		return f, usagef("run takes one prompt, in quotes, or - to read it from standard input")
 	case f.rounds < 0 || f.tokens < 0 || f.wall < 0:
@@ -155,7 +153,11 @@ func runRun(ctx context.Context, a *app, args []string) error {
 	if f.tools != "" {
 		as.Tools = strings.Split(f.tools, ",")
 	}
-	o := loop.Options{Gate: local.Router.LoopDoor(as), Model: model, Meter: loop.Ledger{DB: local.DB}}
+	gate := local.Router.LoopDoor(as)
+	if listed, err := gate.List(ctx); err == nil && len(listed) == 0 && f.tools != "" { // another failure is the loop's to tell
+		return usagef("no tool that agent %s may call matches --tools %s; pawgate agent show %s says what it may call", f.agent, f.tools, f.agent)
+	}
+	o := loop.Options{Gate: gate, Model: model, Meter: loop.Ledger{DB: local.DB}}
 	if !f.quiet {
 		o.Notify = a.tell
 	}

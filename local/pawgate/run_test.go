@@ -49,6 +49,9 @@ func TestRun(t *testing.T) {
 				t.Errorf("stderr lacks %q:\n%s", want, x.stderr)
 			}
 		}
+		if strings.Contains(x.stderr, "All is") {
+			t.Errorf("the answer is told twice:\n%s", x.stderr)
+		}
 	})
 	t.Run("the whole result", func(t *testing.T) {
 		script(t, callsTool, answers)
@@ -95,6 +98,7 @@ func TestRun(t *testing.T) {
 		{"two prompts", "", "", []string{"a", "b"}, exitUsage, "run takes one prompt"},
 		{"bad flag", "", "", []string{"--max-rounds", "x", "a"}, exitUsage, "max-rounds"},
 		{"negative limit", "", "", []string{"--max-tokens", "-5", "a"}, exitUsage, "must not be negative"},
+		{"no such tools", "", "", []string{"--tools", "memry_*", "hello"}, exitUsage, "no tool that agent default may call matches --tools memry_*"},
 		{"bad cost", "", "", []string{"--max-cost", "much", "a"}, exitUsage, "number of dollars"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -107,6 +111,14 @@ func TestRun(t *testing.T) {
 			}
 		})
 	}
+	t.Run("no budget left", func(t *testing.T) {
+		script(t, answers)
+		x.ok("cost", "prices", "set", "tiny", "--input", "1", "--output", "1")
+		x.ok("budget", "set", "--agent-id", "default", "--limit", "0")
+		if status := x.run("run", "hello"); status != exitFailed || !strings.HasPrefix(x.stderr, "pawgate: the monthly budget of agent default has no room") {
+			t.Errorf("exit %d, %s", status, x.stderr)
+		}
+	})
 	if got := x.ok("run", "--help"); !strings.Contains(got, "--max-cost DOLLARS") {
 		t.Errorf("help: %s", got)
 	}

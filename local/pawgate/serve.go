@@ -2,13 +2,16 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"os"
+	"regexp"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"pawgate/internal/operator"
@@ -21,7 +24,7 @@ import (
 func serverCommands() []command {
 	return []command{
 		{name: "serve", about: "Serve MCP over HTTP on this machine, with every category in this process.",
-			detail:   "Without DATABASE_URL a private PostgreSQL cluster is started and shared with\nevery other pawgate of this user. The first start makes the agent default and\nshows its key, once. Scheduled tasks, reminders\nand work for agents are done here too; their model is PAWGATE_CHAT_URL's.\n",
+			detail:   "Without DATABASE_URL a private PostgreSQL cluster is started and shared with\nevery other pawgate of this user. The first start makes the agent default and\nshows its key, once. Scheduled tasks, reminders and work for agents are done here\ntoo; their model is PAWGATE_CHAT_URL's.\n",
 			examples: []string{"serve"}, run: runServe},
 		{name: "mcp-server", usage: "[--agent NAME]", about: "Speak MCP on standard input and output, for Claude Code.",
 			detail:   "Acts as agent default of the local cluster, or as the agent named. With\nPAWGATE_URL and PAWGATE_KEY it is a bridge to a deployed router instead.\n",
@@ -41,7 +44,7 @@ func runServe(ctx context.Context, a *app, args []string) error {
 	// Before the database is started: a busy port is the likelier mistake.
 	listener, err := net.Listen("tcp", s.Addr)
 	if err != nil {
-		return fmt.Errorf("listen on %s: %w; choose another with PAWGATE_ADDR", s.Addr, err)
+		return cannotListen("PAWGATE_ADDR", s.Addr, err)
 	}
 	defer listener.Close()
 	addr := listener.Addr().String()
@@ -63,10 +66,18 @@ func runServe(ctx context.Context, a *app, args []string) error {
 	return listen.Serve(ctx, listener, nil, local.Router)
 }
 
+// cannotListen says what is wrong with the address of a setting.
+func cannotListen(setting, addr string, err error) error {
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("%s is in use by another program, or by pawgate already; %s names another address", addr, setting)
+	}
+	return fmt.Errorf("%s must be an address to listen on, such as 127.0.0.1:8080: %w", setting, err)
+}
+
 // welcome tells how to connect.
 func welcome(w io.Writer, addr, key string) {
 	fmt.Fprintf(w, "pawgate serves MCP at http://%s/mcp\n", addr)
-	shown := "$PAWGATE_KEY"
+	shown := "$KEY"
 	if key != "" {
 		fmt.Fprintf(w, "\nThe first key, of agent default, shown this once:\n  %s\n", key)
 		shown = key
@@ -75,11 +86,12 @@ func welcome(w io.Writer, addr, key string) {
 	if err != nil {
 		program = "pawgate"
 	}
-	fmt.Fprintf(w, "\nAdd it to Claude Code, over stdio or over HTTP:\n")
+	program = shellWord(program)
+	fmt.Fprintf(w, "\nAdd it to Claude Code, over stdio or over HTTP (one of the two):\n")
 	fmt.Fprintf(w, "  claude mcp add pawgate%s -- %s mcp-server\n", carried(), program)
 	fmt.Fprintf(w, "  claude mcp add --transport http pawgate http://%s/mcp --header \"Authorization: Bearer %s\"\n", addr, shown)
 	if key == "" {
-		fmt.Fprintf(w, "\nA new key: %s key create default\n", program)
+		fmt.Fprintf(w, "\nA new key: %s key create default --scope \"*\"\n", program)
 	}
 }
 
@@ -93,10 +105,21 @@ func carried() string {
 		case name == "DATABASE_URL": // it may hold a password
 			fmt.Fprintf(&flags, " -e %s=\"$%s\"", name, name)
 		default:
-			fmt.Fprintf(&flags, " -e %s=%q", name, value)
+			fmt.Fprintf(&flags, " -e %s=%s", name, shellWord(value))
 		}
 	}
 	return flags.String()
+}
+
+// plainWord needs no quotes in any shell.
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:@%+=,-]+$`)
+
+// shellWord is a text as one word of a command line to be pasted.
+func shellWord(text string) string {
+	if plainWord.MatchString(text) {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
 // maintainEvery is how often what is of no use any more is removed.

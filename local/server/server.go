@@ -6,12 +6,15 @@ package server
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
 	"net"
+	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"pawgate/internal/catalog"
@@ -111,7 +114,9 @@ func (l *Local) openDatabase(ctx context.Context, s *Settings, log *slog.Logger)
 	s.URL = url
 	l.closers = append(l.closers, leave)
 	applied, err := migrate.Up(ctx, s.URL)
-	if err != nil {
+	if unreached := new(pgconn.ConnectError); errors.As(err, &unreached) {
+		return fmt.Errorf("the database cannot be reached: %s; check DATABASE_URL, or leave it unset for a private database", lastLine(unreached))
+	} else if err != nil {
 		return fmt.Errorf("migrate database: %w", err)
 	}
 	if len(applied) > 0 {
@@ -123,6 +128,12 @@ func (l *Local) openDatabase(ctx context.Context, s *Settings, log *slog.Logger)
 	}
 	l.closers = append(l.closers, l.DB.Close)
 	return nil
+}
+
+// lastLine is what became of the last of the addresses that were tried.
+func lastLine(err error) string {
+	text := strings.TrimSpace(err.Error())
+	return strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:])
 }
 
 // Database gives the URL of the database to use and a function that leaves

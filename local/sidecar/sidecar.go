@@ -87,7 +87,7 @@ func Run(ctx context.Context, cfg Config, log *slog.Logger, ready func(net.Addr)
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", cfg.Addr)
 	if err != nil {
-		return fmt.Errorf("listen on %s: %w", cfg.Addr, err)
+		return fmt.Errorf("listen on %s: %w; PAWGATE_SIDECAR_ADDR names another address", cfg.Addr, err)
 	}
 	r := reporter{id: cfg.ID, categories: categories, host: host, db: db, log: log, started: time.Now(), tls: security != nil}
 	return r.during(ctx, func(ctx context.Context) error {
