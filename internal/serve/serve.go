@@ -39,7 +39,7 @@ type Host struct {
 }
 
 // errNoKey is a configuration that would let anybody in.
-var errNoKey = errors.New("PAWGATE_ASSERTION_PUBLIC_KEY is not set: a category refuses to start without the key that checks calls")
+var errNoKey = errors.New("PAWGATE_ASSERTION_PUBLIC_KEY is not set: a category refuses to start without the key that checks calls; the README makes the pair under Deploying")
 
 // NewHost is a host over a category. It fails without a key, except under
 // SAM local.

@@ -29,7 +29,7 @@ type Config struct {
 
 // Settings are the category's own.
 type Settings struct {
-	RemoteURL   string `envconfig:"PAWGATE_REMOTE_URL" desc:"OpenAI-compatible endpoint for prompts that stay not on the host, up to /v1"`
+	RemoteURL   string `envconfig:"PAWGATE_REMOTE_URL" desc:"OpenAI-compatible endpoint for prompts that do not stay on the host, up to /v1"`
 	RemoteKey   string `envconfig:"PAWGATE_REMOTE_KEY" desc:"key of that endpoint"`
 	RemoteModel string `envconfig:"PAWGATE_REMOTE_MODEL" desc:"model to ask of that endpoint"`
 	Feedback    bool   `envconfig:"PAWGATE_FEEDBACK" default:"true" desc:"keep jitrl_feedback and apply it to local answers"`
