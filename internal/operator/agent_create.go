@@ -112,7 +112,7 @@ func visible(text string, most int) bool {
 // Validate asks for something to change.
 func (a setArgs) Validate() error {
 	if a == (setArgs{AgentID: a.AgentID}) {
-		return fault.Invalid("arguments", "nothing to change; give a display_name, role, reports_to, model, icon, trigger, state, approver, approval_minutes, grant_minutes, or one of the settings that --help lists")
+		return fault.Invalid("arguments", "nothing to change; --help lists what can be set")
 	}
 	if a.ApprovalCard != nil && *a.ApprovalCard != "" && !isCardDestination(*a.ApprovalCard) {
 		return fault.Invalid("approval_card", "approval_card is not channel:destination or agent/channel:destination, such as telegram:-1001234567 (channels: %s)", strings.Join(outbox.Platforms(), ", "))

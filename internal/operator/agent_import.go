@@ -51,7 +51,7 @@ func (s *session) agentImport(ctx context.Context, _ caller.Caller, a importArgs
 		return importResult{}, err
 	}
 	if exists && !a.Replace {
-		return importResult{}, fault.New(fault.Conflict, "agent %s exists; import with replace to overwrite it and its lists", parsed.ID)
+		return importResult{}, fault.New(fault.Conflict, "agent %s exists; import with --replace to overwrite it and its lists", parsed.ID)
 	}
 	if !exists {
 		if err := s.checkAgentLimit(ctx); err != nil {

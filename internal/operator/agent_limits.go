@@ -29,11 +29,11 @@ func (a limitsArgs) Validate() error {
 	set := a.Burst > 0 || a.PerMinute > 0
 	switch {
 	case set && a.Clear:
-		return fault.Invalid("clear", "clear goes back to the usual limit; leave burst and per_minute out")
+		return fault.Invalid("clear", "--clear goes back to the usual limit; leave --burst and --per-minute out")
 	case set && a.Class == "":
 		return fault.Invalid("class", "class is missing: which limit to change")
 	case a.Class != "" && !set && !a.Clear:
-		return fault.Invalid("burst", "give burst or per_minute, or clear; without a class all limits are shown")
+		return fault.Invalid("burst", "give --burst or --per-minute, or --clear; without --class all limits are shown")
 	}
 	return nil
 }

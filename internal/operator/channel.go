@@ -152,7 +152,7 @@ func (s *session) channelAllow(ctx context.Context, _ caller.Caller, a channelAl
 		return channelChanged{}, fmt.Errorf("write chat: %w", err)
 	}
 	if n == 0 {
-		return channelChanged{}, fault.New(fault.NotFound, "agent %s has no channel %s; make one first with: channel set %s %s --secret env://NAME", a.AgentID, a.Channel, a.AgentID, a.Channel)
+		return channelChanged{}, fault.New(fault.NotFound, "agent %s has no channel %s; make one first with: pawgate channel set %s %s --secret env://NAME", a.AgentID, a.Channel, a.AgentID, a.Channel)
 	}
 	return channelChanged{AgentID: a.AgentID, Channel: a.Channel, Chat: string(a.Chat), Changed: true}, nil
 }

@@ -85,7 +85,7 @@ func (s *session) keyCreate(ctx context.Context, _ caller.Caller, a keyCreateArg
 		return keyCreated{}, err
 	}
 	if agent.State == "archived" {
-		return keyCreated{}, fault.New(fault.Conflict, "agent %s is archived; activate it first: agent set %s --state active", a.AgentID, a.AgentID)
+		return keyCreated{}, fault.New(fault.Conflict, "agent %s is archived; bring it back first: pawgate agent restore %s", a.AgentID, a.AgentID)
 	}
 	return insertKey(ctx, s.db, s.Env, s.Now(), keyCreated{AgentID: a.AgentID, Scopes: scopes, ExpiresAt: expires}, a.Name)
 }

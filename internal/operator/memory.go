@@ -98,7 +98,7 @@ type memoryLimitsArgs struct {
 // Validate refuses two wishes at once.
 func (a memoryLimitsArgs) Validate() error {
 	if a.Clear && (a.MaxMemories > 0 || a.MaxPerDay > 0) {
-		return fault.Invalid("clear", "clear goes back to the usual limits; leave max_memories and max_per_day out")
+		return fault.Invalid("clear", "--clear goes back to the usual limits; leave --max-memories and --max-per-day out")
 	}
 	return nil
 }

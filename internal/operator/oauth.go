@@ -66,7 +66,7 @@ func (s *session) oauthMap(ctx context.Context, _ caller.Caller, a oauthMapArgs)
 		return oauthMapped{}, err
 	}
 	if agent.State == "archived" {
-		return oauthMapped{}, fault.New(fault.Conflict, "agent %s is archived; activate it first: agent set %s --state active", a.AgentID, a.AgentID)
+		return oauthMapped{}, fault.New(fault.Conflict, "agent %s is archived; bring it back first: pawgate agent restore %s", a.AgentID, a.AgentID)
 	}
 	r, err := postgres.One[oauthMapped](ctx, s.db, oauthMapSQL, pgx.StrictNamedArgs{
 		"issuer": a.Issuer, "subject": a.Subject, "agent_id": a.AgentID, "scopes": scopes,

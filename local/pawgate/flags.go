@@ -200,6 +200,28 @@ func (v *value) Set(text string) error {
 	return nil
 }
 
+// asTyped puts the words of the command line into a sentence about an argument:
+// --per-minute for per_minute. A name without an underscore may be just a word.
+func asTyped(err error, schema *tool.Schema, operands []operand) error {
+	if usage := new(usageError); !errors.As(err, usage) {
+		return err
+	}
+	var names []string
+	for _, o := range operands {
+		names = append(names, o.argument, o.word)
+	}
+	for _, p := range flagProperties(schema, operands) {
+		names = append(names, p.Name, "--"+flagName(p.Name))
+	}
+	text := err.Error()
+	for pair := range slices.Chunk(names, 2) {
+		if strings.Contains(pair[0], "_") {
+			text = regexp.MustCompile(`\b`+regexp.QuoteMeta(pair[0])+`\b`).ReplaceAllLiteralString(text, pair[1])
+		}
+	}
+	return usageError{text}
+}
+
 // usageLine is what follows the name in the help text.
 func usageLine(schema *tool.Schema, operands []operand) string {
 	var words []string

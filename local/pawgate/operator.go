@@ -67,9 +67,11 @@ func operatorCommands() []command {
 					return err
 				}
 				if r.run != nil {
-					return r.run(ctx, a, p, r)
+					err = r.run(ctx, a, p, r)
+				} else {
+					err = a.perform(ctx, p, r)
 				}
-				return a.perform(ctx, p, r)
+				return asTyped(err, schema, r.operands)
 			},
 		})
 	}
