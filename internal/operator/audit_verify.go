@@ -51,6 +51,9 @@ func (s *session) auditVerify(ctx context.Context, _ caller.Caller, a auditVerif
 	if err != nil {
 		return r, fmt.Errorf("count audit rows: %w", err)
 	}
+	if r.Rows == 0 && a.AgentID != "" { // to say that all of nothing is well would hide a typo
+		return r, fault.New(fault.NotFound, "the audit trail has no row of agent %s; pawgate agent list shows the agents", short(a.AgentID))
+	}
 	r.Broken, err = postgres.All[brokenPlace](ctx, s.db, auditVerifySQL, pgx.StrictNamedArgs{"agent_id": a.AgentID, "most": maxBroken})
 	if err != nil {
 		return r, fmt.Errorf("verify audit trail: %w", err)

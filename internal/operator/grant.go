@@ -87,7 +87,7 @@ func (s *session) grantRevoke(ctx context.Context, who caller.Caller, a grantRev
 	}
 	switch len(found) {
 	case 0:
-		return grantRevoked{}, fault.New(fault.NotFound, "no grant or unused approval %s is alive; grant list shows those that are", short(prefix))
+		return grantRevoked{}, fault.New(fault.NotFound, "no grant or unused approval %s is alive; pawgate grant list shows those that are", short(prefix))
 	case 1:
 	default:
 		return grantRevoked{}, fault.New("ambiguous", "%s may be %s; write more of the id", short(prefix), strings.Join(ids, ", "))

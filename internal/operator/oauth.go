@@ -97,7 +97,7 @@ type oauthUnmapArgs struct {
 func (s *session) oauthUnmap(ctx context.Context, _ caller.Caller, a oauthUnmapArgs) (subjectLine, error) {
 	r, err := postgres.One[subjectLine](ctx, s.db, oauthUnmapSQL, pgx.StrictNamedArgs{"issuer": a.Issuer, "subject": a.Subject})
 	if errors.Is(err, pgx.ErrNoRows) {
-		return subjectLine{}, fault.New(fault.NotFound, "this subject is mapped to no agent; oauth list shows those that are")
+		return subjectLine{}, fault.New(fault.NotFound, "this subject is mapped to no agent; pawgate oauth list shows those that are")
 	}
 	if err != nil {
 		return subjectLine{}, fmt.Errorf("unmap subject: %w", err)

@@ -82,7 +82,7 @@ func (s *session) importTask(ctx context.Context, who caller.Caller, t importedT
 		line.Note = fmt.Sprintf("%s is written %s here, where 0 and 7 are Sunday and 1 is Monday", t.Cron, cron)
 	}
 	if t.AgentID == "" {
-		line.Error = "it names no agent; say whose it is with agent_id"
+		line.Error = "it names no agent; say whose it is with --agent-id"
 		return line, nil
 	}
 	args := map[string]any{"cron": cron, "task": t.Task, "name": t.Name, "agent_id": t.AgentID}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+
+	"pawgate/internal/plural"
 )
 
 func auditRows() []row {
@@ -27,24 +29,14 @@ func auditRows() []row {
 // verify fails when a row of the trail is not as it was written, so that a
 // scheduled job notices.
 func verify(ctx context.Context, a *app, p parsed, r row) error {
-	run, leave, err := a.runner(ctx, p.stack)
-	if err != nil {
-		return err
-	}
-	defer leave()
-	result, err := run(ctx, r.name, p.args)
-	if err != nil {
-		return err
-	}
-	if err := a.show(result, p.json, r.view); err != nil {
-		return err
-	}
-	var found struct{ Broken []json.RawMessage }
-	if err := json.Unmarshal(result, &found); err != nil {
-		return fmt.Errorf("show result: %w", err)
-	}
-	if n := len(found.Broken); n > 0 {
-		return fmt.Errorf("the audit trail is broken in %d places", n)
-	}
-	return nil
+	return a.performAndJudge(ctx, p, r, func(result json.RawMessage) error {
+		var found struct{ Broken []json.RawMessage }
+		if err := json.Unmarshal(result, &found); err != nil {
+			return fmt.Errorf("read result: %w", err)
+		}
+		if n := len(found.Broken); n > 0 {
+			return fmt.Errorf("the audit trail is broken in %s", plural.Of(n, "place"))
+		}
+		return nil
+	})
 }

@@ -76,7 +76,7 @@ func TestAuditVerify_fails(t *testing.T) {
 	if _, err := postgrestest.Pool(t, configFromEnv(t)).Exec(t.Context(), `update audit_heads set hash = '' where agent_id = 'bot'`); err != nil {
 		t.Fatal(err)
 	}
-	if status := x.run("audit", "verify"); status != exitFailed || !strings.Contains(x.stdout, "the newest rows are missing") || !strings.Contains(x.stderr, "broken in 1 places") {
+	if status := x.run("audit", "verify"); status != exitFailed || !strings.Contains(x.stdout, "the newest rows are missing") || !strings.Contains(x.stderr, "broken in 1 place") {
 		t.Errorf("exit %d: %s%s", status, x.stdout, x.stderr)
 	}
 }

@@ -145,7 +145,7 @@ func importMemories(ctx context.Context, a *app, p parsed, r row) error {
 		return err
 	}
 	if d := in.done; d.Read > 0 && d.Stored+d.Known+d.Aliases == 0 {
-		return fmt.Errorf("nothing of %s was taken: see what was skipped, and why", name)
+		return errors.New("nothing was taken: see what was skipped, and why")
 	}
 	return nil
 }

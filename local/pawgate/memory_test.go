@@ -74,7 +74,7 @@ func TestMemory(t *testing.T) {
 		{[]string{"export", "nobody", file + ".none"}, exitFailed, "no agent nobody"},
 		{[]string{"export", "clerk", "--after", "5"}, exitUsage, "unknown flag --after"},
 		{[]string{"backfill", "clerk"}, exitFailed, "EMBEDDINGS_URL"},
-		{[]string{"import", "clerk", "memory_test.go"}, exitFailed, "nothing of memory_test.go was taken"},
+		{[]string{"import", "clerk", "memory_test.go"}, exitFailed, "nothing was taken"},
 		{[]string{"export", "clerk", filepath.Join(t.TempDir(), "none", "x.jsonl")}, exitFailed, filepath.Join("none", "x.jsonl") + ": no such file"},
 	} {
 		if status := x.run(append([]string{"memory"}, c.line...)...); status != c.status || !strings.Contains(x.stderr, c.says) {

@@ -80,6 +80,11 @@ func operatorCommands() []command {
 
 // perform runs the command and shows its result.
 func (a *app) perform(ctx context.Context, p parsed, r row) error {
+	return a.performAndJudge(ctx, p, r, func(json.RawMessage) error { return nil })
+}
+
+// performAndJudge fails also for a result that is none to be content with.
+func (a *app) performAndJudge(ctx context.Context, p parsed, r row, judge func(json.RawMessage) error) error {
 	run, leave, err := a.runner(ctx, p.stack)
 	if err != nil {
 		return err
@@ -89,7 +94,10 @@ func (a *app) perform(ctx context.Context, p parsed, r row) error {
 	if err != nil {
 		return err
 	}
-	return a.show(result, p.json, r.view)
+	if err := a.show(result, p.json, r.view); err != nil {
+		return err
+	}
+	return judge(result)
 }
 
 // runner runs operator's commands somewhere.

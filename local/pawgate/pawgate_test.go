@@ -205,6 +205,18 @@ func TestUsage(t *testing.T) {
 	}
 }
 
+// Where nothing could be done, a script is told so by the status.
+func TestNothingDone(t *testing.T) {
+	x := open(t)
+	x.stdin = `[{"name":"a","cron":"0 9 * * 1","task":"x"}]`
+	if status := x.run("schedule", "import", "-"); status != exitFailed || !strings.Contains(x.stdout, "say whose it is with --agent-id") || !strings.Contains(x.stderr, "no task was taken over") {
+		t.Errorf("exit %d: %s%s", status, x.stdout, x.stderr)
+	}
+	if status := x.run("audit", "verify", "nobody"); status != exitFailed || !strings.Contains(x.stderr, "no row of agent nobody") {
+		t.Errorf("exit %d: %s%s", status, x.stdout, x.stderr)
+	}
+}
+
 func TestOperatorCommands(t *testing.T) {
 	x := open(t)
 	x.ok("agent", "create", "boss", "--allow", "*", "--role=main")

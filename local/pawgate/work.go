@@ -1,6 +1,11 @@
 package main
 
-import "context"
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+)
 
 func workRows() []row {
 	return []row{
@@ -20,7 +25,8 @@ func workRows() []row {
 	}
 }
 
-// importSchedules sends the text of a file; "-" is stdin.
+// importSchedules sends the text of a file; "-" is stdin. It fails when none of
+// the tasks could be taken over.
 func importSchedules(ctx context.Context, a *app, p parsed, r row) error {
 	name, _ := p.args["source"].(string)
 	text, err := readText(a.stdin, name)
@@ -28,5 +34,14 @@ func importSchedules(ctx context.Context, a *app, p parsed, r row) error {
 		return err
 	}
 	p.args["source"] = text
-	return a.perform(ctx, p, r)
+	return a.performAndJudge(ctx, p, r, func(result json.RawMessage) error {
+		var done struct{ Imported, Refused int }
+		if err := json.Unmarshal(result, &done); err != nil {
+			return fmt.Errorf("read result: %w", err)
+		}
+		if done.Imported == 0 && done.Refused > 0 {
+			return errors.New("no task was taken over")
+		}
+		return nil
+	})
 }
