@@ -3,15 +3,20 @@ package operator
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/jackc/pgx/v5"
 
 	"pawgate/internal/agentfile"
 	"pawgate/internal/caller"
 	"pawgate/internal/fault"
 	"pawgate/internal/outbox"
+	"pawgate/internal/postgres"
 )
 
 type createArgs struct {
@@ -145,9 +150,46 @@ func (s *session) agentSet(ctx context.Context, _ caller.Caller, a setArgs) (cha
 	after.FallbackModel, after.APIMode = cmp.Or(a.FallbackModel, before.FallbackModel), cmp.Or(a.APIMode, before.APIMode)
 	after.BudgetCents, after.MaxConcurrent = cmp.Or(a.BudgetCents, before.BudgetCents), cmp.Or(a.MaxConcurrent, before.MaxConcurrent)
 	after.HeartbeatEnabled, after.HeartbeatCron = cmp.Or(a.HeartbeatEnabled, before.HeartbeatEnabled), cmp.Or(a.HeartbeatCron, before.HeartbeatCron)
+	notes := []string{}
+	if a.ApprovalCard != nil {
+		if notes, err = s.cardNotes(ctx, after); err != nil {
+			return changed{}, err
+		}
+	}
 	if reflect.DeepEqual(before, after) {
-		return changed{agentRow: before.agentRow, Notes: []string{}}, nil
+		return changed{agentRow: before.agentRow, Notes: notes}, nil
 	}
 	row, err := s.replace(ctx, before, after)
-	return changed{agentRow: row, Changed: true, Notes: []string{}}, err
+	return changed{agentRow: row, Changed: true, Notes: notes}, err
+}
+
+// cardNotes says what is missing before a card can be sent, which would be
+// missed when nobody is asked.
+func (s *session) cardNotes(ctx context.Context, a stored) ([]string, error) {
+	way, destination, set := strings.Cut(a.ApprovalCard, ":")
+	if !set {
+		return []string{}, nil
+	}
+	through, channel, another := strings.Cut(way, "/")
+	if !another {
+		through, channel = a.AgentID, way
+	} else if _, err := s.read(ctx, through); err != nil {
+		return nil, err
+	}
+	s.about = a.AgentID
+	open, err := postgres.All[channelShown](ctx, s.db, channelListSQL, pgx.StrictNamedArgs{"agent_id": through})
+	if err != nil {
+		return nil, fmt.Errorf("list channels: %w", err)
+	}
+	i := slices.IndexFunc(open, func(c channelShown) bool { return c.Channel == channel })
+	if i < 0 {
+		return []string{fmt.Sprintf("no card is sent before agent %s has the channel: pawgate channel set %s %s --secret env://NAME", through, through, channel)}, nil
+	}
+	if !slices.ContainsFunc(open[i].Chats, func(chat string) bool {
+		name, target, named := strings.Cut(chat, "=")
+		return chat == "*" || chat == destination || named && (name == destination || target == destination || target == "*")
+	}) {
+		return []string{fmt.Sprintf("no card is sent before the chat is open: pawgate channel allow %s %s %s", through, channel, quote(destination))}, nil
+	}
+	return []string{}, nil
 }

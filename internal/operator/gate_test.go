@@ -231,7 +231,23 @@ func TestAgentSet_approval_card(t *testing.T) {
 	for _, wrong := range []string{"telegram", "telegram:", "fax:1", ":1", "telegram:a b", "Telegram:1", "/telegram:1", "Ops/telegram:1", "a/b/telegram:1"} {
 		b.fails("agent set", encode(t, map[string]any{"agent_id": "bot", "approval_card": wrong}), "approval_card")
 	}
-	ok[shown](b, "agent set", `{"agent_id":"bot","approval_card":"ops/slack:C1"}`)
+	b.fails("agent set", `{"agent_id":"bot","approval_card":"ops/slack:C1"}`, "not_found")
+	ok[shown](b, "agent create", `{"agent_id":"ops"}`)
+	// What is missing before a card can be sent is said at once, and not when nobody was asked.
+	notes := func() string {
+		return strings.Join(ok[struct{ Notes []string }](b, "agent set", `{"agent_id":"bot","approval_card":"ops/slack:C0123456789"}`).Notes, "\n")
+	}
+	if got := notes(); !strings.Contains(got, "pawgate channel set ops slack --secret env://NAME") {
+		t.Errorf("without a channel: %q", got)
+	}
+	ok[map[string]any](b, "channel set", `{"agent_id":"ops","channel":"slack","secret":"env://T"}`)
+	if got := notes(); !strings.Contains(got, "pawgate channel allow ops slack C0123456789") {
+		t.Errorf("without the chat: %q", got)
+	}
+	ok[map[string]any](b, "channel allow", `{"agent_id":"ops","channel":"slack","chat":"C0123456789","name":"approvals"}`)
+	if got := notes(); got != "" {
+		t.Errorf("with both: %q", got)
+	}
 	ok[shown](b, "agent set", `{"agent_id":"bot","approval_card":"telegram:-1001234"}`)
 	if got := ok[shown](b, "agent set", `{"agent_id":"bot","icon":"x"}`); got.ApprovalCard != "telegram:-1001234" {
 		t.Errorf("the rest stays: %+v", got)
