@@ -53,8 +53,8 @@ type approveArgs struct {
 	ApprovalID string   `json:"approval_id" doc:"Its id, or the first characters if unique" maxlen:"64"`
 	Reason     string   `json:"reason,omitempty" doc:"Why, for the record" maxlen:"500"`
 	ForMinutes int      `json:"for_minutes,omitempty" doc:"Approve such calls for so long, not this one alone" min:"1" max:"60"`
-	Same       []string `json:"same,omitempty" doc:"With for_minutes: the arguments that must stay equal"`
-	Any        bool     `json:"any,omitempty" doc:"With for_minutes: whatever the arguments"`
+	Same       []string `json:"same,omitempty" doc:"With --for-minutes: the arguments that must stay equal"`
+	Any        bool     `json:"any,omitempty" doc:"With --for-minutes: whatever the arguments"`
 }
 
 // Validate asks for what a durable approval covers.

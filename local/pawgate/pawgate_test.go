@@ -142,6 +142,7 @@ func TestUsage(t *testing.T) {
 		{"--version", exitOK, "pawgate ", ""},
 		{"agent --help", exitOK, "agent explain", ""},
 		{"help key create", exitOK, "--scope", ""},
+		{"help approve", exitOK, "With --for-minutes: whatever", ""},
 		{"key create --help", exitOK, "Usage:\n  pawgate key create AGENT", ""},
 		{"key create bot -h", exitOK, "Usage:", ""},
 		{"help agent", exitOK, "agent explain", ""},
