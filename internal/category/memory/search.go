@@ -6,6 +6,7 @@ import (
 	_ "embed"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -169,14 +170,18 @@ func (m memory) show(ctx context.Context, v view, list []ranked, explain bool) (
 		if !still { // invalidated between the two statements
 			continue
 		}
-		f.Score = r.score
+		f.Score = shown(r.score)
 		if explain {
-			f.Parts = &r.parts
+			p := r.parts
+			f.Parts = &parts{shown(p.Relevance), shown(p.Meaning), shown(p.Importance), shown(p.Recency), shown(p.Trust)}
 		}
 		all = append(all, f)
 	}
 	return all, nil
 }
+
+// shown leaves four digits of a score; more would tell a model nothing.
+func shown(score float64) float64 { return math.Round(score*1e4) / 1e4 }
 
 // latest are the newest memories that pass the filter.
 func (m memory) latest(ctx context.Context, v view, f filterArgs, limit int) ([]found, error) {
