@@ -21,6 +21,7 @@ import (
 	"pawgate/internal/agentfile"
 	"pawgate/internal/fault"
 	"pawgate/internal/licence"
+	"pawgate/internal/plural"
 	"pawgate/internal/postgres"
 )
 
@@ -95,7 +96,7 @@ func CheckLimit(ctx context.Context, tx postgres.DB, paid licence.Licence, broke
 		return fmt.Errorf("count agents: %w", err)
 	}
 	if have.N >= most {
-		return fault.New(fault.Edition, "the licence is for %d agents and there are %d; archive one (pawgate agent archive AGENT) or get a larger licence", most, have.N)
+		return fault.New(fault.Edition, "the licence is for %s and there are %d; archive one (pawgate agent archive AGENT) or get a larger licence", plural.Of(most, "agent"), have.N)
 	}
 	return nil
 }

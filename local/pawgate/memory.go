@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 	"unicode/utf8"
 
 	"pawgate/internal/category/memory"
@@ -74,11 +75,13 @@ func exportMemories(ctx context.Context, a *app, p parsed, r row) error {
 	}
 	defer leave()
 	write := func(w io.Writer) error {
-		var sofar memory.Exported
-		done, err := memory.WritePages(w, func(e memory.Exported) { sofar = e }, func(after int32) (memory.Page, error) {
-			if after > 0 {
-				a.progress("%s so far", plural.Of(sofar.Memories, "memory", "memories"))
+		told := time.Now()
+		done, err := memory.WritePages(w, func(e memory.Exported) {
+			if time.Since(told) > time.Second {
+				told = time.Now()
+				a.progress("%s so far", plural.Of(e.Memories, "memory", "memories"))
 			}
+		}, func(after int32) (memory.Page, error) {
 			p.args["after"] = after
 			return ask[memory.Page](ctx, run, r, p.args)
 		})
@@ -95,6 +98,9 @@ func exportMemories(ctx context.Context, a *app, p parsed, r row) error {
 
 // writeWhole writes a file that only its owner may read, all or nothing.
 func writeWhole(name string, write func(io.Writer) error) error {
+	if info, err := os.Stat(name); err == nil && info.IsDir() {
+		return usagef("%s is a folder; name a file in it", name)
+	}
 	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
 	if failed := new(fs.PathError); errors.As(err, &failed) {
 		return fmt.Errorf("cannot write %s: %w", name, failed.Err) // the name of the temporary file helps nobody

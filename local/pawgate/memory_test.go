@@ -75,6 +75,7 @@ func TestMemory(t *testing.T) {
 		{[]string{"export", "clerk", "--after", "5"}, exitUsage, "unknown flag --after"},
 		{[]string{"backfill", "clerk"}, exitFailed, "EMBEDDINGS_URL"},
 		{[]string{"import", "clerk", "memory_test.go"}, exitFailed, "nothing was taken"},
+		{[]string{"export", "clerk", t.TempDir()}, exitUsage, "is a folder; name a file in it"},
 		{[]string{"export", "clerk", filepath.Join(t.TempDir(), "none", "x.jsonl")}, exitFailed, filepath.Join("none", "x.jsonl") + ": no such file"},
 	} {
 		if status := x.run(append([]string{"memory"}, c.line...)...); status != c.status || !strings.Contains(x.stderr, c.says) {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
@@ -82,6 +83,9 @@ func invokeError(name string, err error) error {
 	var missing *types.ResourceNotFoundException
 	if errors.As(err, &missing) {
 		return fmt.Errorf("there is no function %s in this account and region; is the stack's name right? PAWGATE_ADMIN_FUNCTION names another function", name)
+	}
+	if strings.Contains(err.Error(), "get credentials:") { // the SDK has no type for it
+		return fmt.Errorf("invoke %s: there are no AWS credentials; sign in with AWS_PROFILE, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY", name)
 	}
 	return fmt.Errorf("invoke %s: %w", name, err)
 }

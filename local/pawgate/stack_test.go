@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -113,5 +114,19 @@ func TestStack_failures(t *testing.T) {
 				t.Errorf("the function's own error is shown: %s", x.stderr)
 			}
 		})
+	}
+}
+
+// Whoever is not signed in reads that, and not what the SDK tried.
+func TestStack_noCredentials(t *testing.T) {
+	x := open(t)
+	calls := cloud(t, func(http.ResponseWriter, *http.Request) {})
+	none := filepath.Join(t.TempDir(), "none")
+	for name, value := range map[string]string{"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "AWS_SESSION_TOKEN": "", "AWS_PROFILE": "",
+		"AWS_CONFIG_FILE": none, "AWS_SHARED_CREDENTIALS_FILE": none, "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI": "", "AWS_CONTAINER_CREDENTIALS_FULL_URI": "", "AWS_WEB_IDENTITY_TOKEN_FILE": ""} {
+		t.Setenv(name, value)
+	}
+	if status := x.run("--stack", "prod", "agent", "list"); status != exitFailed || !strings.Contains(x.stderr, "invoke prod-admin: there are no AWS credentials") || strings.Contains(x.stderr, "ec2imds") || calls.Load() > 0 {
+		t.Errorf("exit %d: %s", status, x.stderr)
 	}
 }

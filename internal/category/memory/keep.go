@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"pawgate/internal/fault"
+	"pawgate/internal/plural"
 	"pawgate/internal/postgres"
 	"pawgate/internal/terms"
 )
@@ -221,7 +222,7 @@ func (m memory) checkQuota(ctx context.Context, agent string) error {
 		return fmt.Errorf("read memory quota: %w", err)
 	case q.Day >= q.MaxPerDay:
 		wait := midnight.Add(24 * time.Hour).Sub(now)
-		return fault.Retry(overQuota, wait, "this agent has stored %d memories today, its limit; it starts anew at 00:00 UTC", q.MaxPerDay)
+		return fault.Retry(overQuota, wait, "this agent has stored %s today, its limit; it starts anew at 00:00 UTC", plural.Of(q.MaxPerDay, "memory", "memories"))
 	case q.Sampled*sampleRate >= q.MaxMemories:
 		return fault.New(overQuota, "this agent has its limit of about %d memories; invalidate or consolidate some first", q.MaxMemories)
 	}

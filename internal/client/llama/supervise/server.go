@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"pawgate/internal/plural"
 )
 
 // want is what a server's loop is told to do.
@@ -183,7 +185,7 @@ func (v *server) recover(f Failure) want {
 	v.mu.Unlock()
 	v.s.Log.Warn("model server crashed", "name", v.spec.Name, "reason", f.Reason, "crashes", recent)
 	if recent > v.s.MaxRestarts {
-		f.Reason, f.Advice = Crashed, fmt.Sprintf("it crashed %d times within %s, last with %s: %s", recent, CrashWindow, f.Reason, f.Advice)
+		f.Reason, f.Advice = Crashed, fmt.Sprintf("it crashed %s within %s, last with %s: %s", plural.Of(recent, "time"), CrashWindow, f.Reason, f.Advice)
 		v.fail(f)
 		return 0
 	}
