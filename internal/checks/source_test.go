@@ -174,6 +174,31 @@ func TestMigrations(t *testing.T) {
 	}
 }
 
+// TestMessagesCanBePasted: a sentence that names a command of pawgate's names it
+// as it is typed, "pawgate agent list" and not "agent list".
+func TestMessagesCanBePasted(t *testing.T) {
+	var names []string
+	for name := range commandNames(t) {
+		if strings.Contains(name, " ") {
+			names = append(names, regexp.QuoteMeta(name))
+		}
+	}
+	bare := regexp.MustCompile(`(?:[;:(] |\b[Aa]s |see |with |then )(` + strings.Join(names, "|") + `)\b`)
+	if bare.FindString("no agent x; agent list shows those there are") == "" {
+		t.Fatal("the expression finds nothing")
+	}
+	eachGoFile(t, func(name string, set *token.FileSet, file *ast.File) {
+		ast.Inspect(file, func(n ast.Node) bool {
+			if l, ok := n.(*ast.BasicLit); ok && l.Kind == token.STRING && !strings.HasSuffix(name, "_test.go") {
+				if m := bare.FindStringSubmatch(l.Value); m != nil {
+					t.Errorf("%s:%d: %q is typed with pawgate before it", name, set.Position(l.Pos()).Line, m[1])
+				}
+			}
+			return true
+		})
+	})
+}
+
 func eachGoFile(t *testing.T, visit func(name string, set *token.FileSet, file *ast.File)) {
 	t.Helper()
 	for _, name := range tracked(t) {

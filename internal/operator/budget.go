@@ -82,7 +82,7 @@ func (s *session) budgetList(ctx context.Context, _ caller.Caller, a budgetListA
 }
 
 type budgetRemoveArgs struct {
-	BudgetID string `json:"budget_id" doc:"As budget list shows it" maxlen:"64"`
+	BudgetID string `json:"budget_id" doc:"As pawgate budget list shows it" maxlen:"64"`
 }
 
 func (s *session) budgetRemove(ctx context.Context, _ caller.Caller, a budgetRemoveArgs) (budgetWas, error) {

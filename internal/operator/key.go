@@ -176,7 +176,7 @@ func (s *session) keys(ctx context.Context, a keyListArgs) ([]keyShown, error) {
 }
 
 type keyRevokeArgs struct {
-	KeyID string `json:"key_id" doc:"The key's id, as key list shows it" maxlen:"64"`
+	KeyID string `json:"key_id" doc:"The key's id, as pawgate key list shows it" maxlen:"64"`
 }
 
 type keyRevoked struct {

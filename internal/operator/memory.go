@@ -54,7 +54,7 @@ func (s *session) memoryExport(ctx context.Context, _ caller.Caller, a memoryExp
 
 type memoryImportArgs struct {
 	AgentID string `json:"agent_id" doc:"Whose memories they become" maxlen:"64"`
-	Lines   string `json:"lines" doc:"JSON Lines, as memory export writes them"`
+	Lines   string `json:"lines" doc:"JSON Lines, as pawgate memory export writes them"`
 	DryRun  bool   `json:"dry_run,omitempty" doc:"Read and check everything, keep nothing; what is twice in the file may be counted twice"`
 }
 

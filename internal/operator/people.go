@@ -103,7 +103,7 @@ func (s *session) pairing(change func(context.Context, postgres.DB, people.Ask) 
 			return pairingResult{}, err
 		}
 		if row.State == archived {
-			return pairingResult{}, fault.New(fault.Conflict, "agent %s is archived; agent restore %s brings it back", a.AgentID, a.AgentID)
+			return pairingResult{}, fault.New(fault.Conflict, "agent %s is archived; pawgate agent restore %s brings it back", a.AgentID, a.AgentID)
 		}
 		channel, subject, err := people.Account(a.Channel, a.Subject, "subject")
 		if err != nil {
