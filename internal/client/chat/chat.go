@@ -12,6 +12,7 @@ package chat
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -158,6 +159,9 @@ func New(cfg Config) (Model, error) {
 		return &openAI{endpoint: e}, err
 	case Anthropic:
 		if cfg.URL == "" {
+			if cfg.Key == "" {
+				return nil, errors.New("PAWGATE_CHAT_KEY must be set to a key of Anthropic's, or PAWGATE_CHAT_URL to another server")
+			}
 			cfg.URL = anthropicURL
 		}
 		e, err := newEndpoint(cfg, "")

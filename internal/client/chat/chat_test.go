@@ -262,6 +262,7 @@ func TestConfig(t *testing.T) {
 		want     string
 	}{
 		"openai without a server": {chat.Config{}, "", "PAWGATE_CHAT_URL must be set"},
+		"anthropic's, no key":     {chat.Config{API: chat.Anthropic}, "", "PAWGATE_CHAT_KEY must be set"},
 		"anthropic's own":         {chat.Config{API: chat.Anthropic, Key: "k"}, "anthropic", ""},
 		"a provider":              {chat.Config{URL: "https://api.mistral.ai/v1", Key: "k"}, "mistral", ""},
 		"this machine":            {chat.Config{URL: "http://127.0.0.1:1/v1", Key: "k"}, "local", ""},

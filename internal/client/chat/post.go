@@ -81,7 +81,7 @@ func (e endpoint) post(ctx context.Context, path string, header http.Header, que
 	req.Header.Set("Content-Type", "application/json")
 	resp, err := e.client.Do(req)
 	if err != nil {
-		return broken(ctx, "the model's server cannot be reached")
+		return broken(ctx, "the model's server (PAWGATE_CHAT_URL) cannot be reached")
 	}
 	defer resp.Body.Close()
 	content, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
