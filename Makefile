@@ -41,7 +41,7 @@ functions: ## Build every Lambda function for ARCH (arm64 or amd64) into bin/lam
 	@for f in $(FUNCTIONS); do GOARCH=$(ARCH) $(LAMBDA) -o bin/lambda/$(ARCH)/$$f/bootstrap ./functions/$$f || exit 1; done
 
 # The slower layers drive what was built from outside. Each installs what it
-# needs under .cache, or by apt; "make e2e" is all of them.
+# needs under .cache, or by apt.
 E2E := $(GO) test -count=1 -timeout 30m -tags e2e -v ./internal/e2e
 
 lambda: ## Run every function and event under the Lambda runtime emulator

@@ -60,8 +60,8 @@ type Pairing struct {
 	Subject   string     `json:"subject"`
 	State     string     `json:"state"` // asked, invited, expired, approved or revoked
 	ExpiresAt *time.Time `json:"expires_at,omitzero"`
-	ChangedBy string     `json:"changed_by"`
-	ChangedAt time.Time  `json:"changed_at"`
+	ChangedBy string     `json:"changed_by,omitzero"`
+	ChangedAt time.Time  `json:"changed_at,omitzero"`
 }
 
 // stored is a pairing with its code.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -41,6 +42,13 @@ func parse(schema *tool.Schema, operands []operand, line []string) (parsed, erro
 	}
 	if err := p.fill(operands, words); err != nil {
 		return p, err
+	}
+	for _, o := range operands {
+		text, given := p.args[o.argument].(string)
+		property := schema.Property(o.argument)
+		if given && property != nil && slices.Contains(property.Types, "object") && (!json.Valid([]byte(text)) || strings.TrimSpace(text)[0] != '{') {
+			return p, usagef("%s must be one JSON object in quotes, such as '{\"query\":\"backup\"}'", o.word)
+		}
 	}
 	for _, property := range flagProperties(schema, operands) {
 		if _, given := p.args[property.Name]; !given && slices.Contains(schema.Required, property.Name) {

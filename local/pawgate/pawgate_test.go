@@ -170,6 +170,7 @@ func TestUsage(t *testing.T) {
 		{"agent list --limit many", exitUsage, "", `--limit cannot be "many": it is a whole number`},
 		{"agent list --limit 9999", exitUsage, "", "between 1 and 1000"},
 		{"agent limits nobody --clear --per-minute 3", exitUsage, "", "--per-minute"},
+		{"agent explain bot list_agents {limit:5}", exitUsage, "", "ARGUMENTS must be one JSON object in quotes"},
 		{"agent allow bot", exitUsage, "", "PATTERN is missing"},
 		{"agent show nobody", exitFailed, "", "no agent nobody"},
 		{"key revoke k_none", exitFailed, "", "no key k_none"},
