@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -34,6 +35,8 @@ var (
 	sweepSQL string
 	//go:embed send.sql
 	sendSQL string
+	//go:embed told.sql
+	toldSQL string
 )
 
 // Lease is how long a worker has an item without a sign of life.
@@ -195,8 +198,8 @@ type Sender interface {
 const batchSize = 10
 
 // Dispatch empties the outbox: it tells of every item that is due and was not
-// told of. An item is marked only if the sender accepted it; one that was
-// accepted and could not be marked is told of twice, which is harmless.
+// told of. An item stays marked only if the sender accepted it; one that was
+// accepted and lost its mark is told of twice, which is harmless.
 func Dispatch(ctx context.Context, db postgres.DB, sender Sender) (sent int, err error) {
 	for {
 		told, more, err := dispatchBatch(ctx, db, sender)
@@ -223,32 +226,47 @@ func Teller(db postgres.DB, sender Sender, configured bool) func(context.Context
 	}
 }
 
+// telling is how long whoever marked items has to tell of them; then they are
+// anybody's again. A sender must give up before.
+const telling = 30 * time.Second
+
+// tellMost bounds one request to SQS.
+const tellMost = telling / 3
+
+// marked is an item that this process tells of.
+type marked struct {
+	ID     uuid.UUID
+	SentAt time.Time
+}
+
+// dispatchBatch makes its request outside any transaction: a slow or dead SQS
+// holds no lock and no connection.
 func dispatchBatch(ctx context.Context, db postgres.DB, sender Sender) (sent int, more bool, err error) {
-	err = postgres.InTx(ctx, db, func(tx pgx.Tx) error {
-		rows, err := postgres.All[struct{ ID uuid.UUID }](ctx, tx, sendSQL, pgx.StrictNamedArgs{"most": batchSize})
-		if err != nil || len(rows) == 0 {
-			return err
-		}
-		ids := make([]string, len(rows))
-		for i, row := range rows {
-			ids[i] = row.ID.String()
-		}
-		refused, err := sender.Send(ctx, ids)
-		if err != nil {
-			return err
-		}
-		if len(refused) > 0 {
-			if _, err := tx.Exec(ctx, `update work set sent_at = null where id = any($1::uuid[])`, refused); err != nil {
-				return err
-			}
-		}
-		sent, more = len(ids)-len(refused), len(refused) == 0 && len(ids) == batchSize
-		return nil
-	})
+	rows, err := postgres.All[marked](ctx, db, sendSQL, pgx.StrictNamedArgs{"most": batchSize, "telling": telling.Seconds()})
 	if err != nil {
 		return 0, false, fmt.Errorf("dispatch work: %w", err)
 	}
-	return sent, more, nil
+	if len(rows) == 0 {
+		return 0, false, nil
+	}
+	ids, marks := make([]string, len(rows)), make([]time.Time, len(rows))
+	for i, row := range rows {
+		ids[i], marks[i] = row.ID.String(), row.SentAt
+	}
+	bounded, cancel := context.WithTimeout(ctx, tellMost)
+	refused, failed := sender.Send(bounded, ids)
+	cancel()
+	if failed != nil { // nobody knows which were taken; to be told twice is harmless
+		refused = ids
+	}
+	// Also when the caller waits no longer: the others need not wait for telling_until.
+	kept, done := context.WithTimeout(context.WithoutCancel(ctx), tellTimeout)
+	defer done()
+	_, err = postgres.Exec(kept, db, toldSQL, pgx.StrictNamedArgs{"ids": ids, "marks": marks, "refused": append([]string{}, refused...)})
+	if err = errors.Join(failed, err); err != nil {
+		return 0, false, fmt.Errorf("dispatch work: %w", err)
+	}
+	return len(ids) - len(refused), len(refused) == 0 && len(ids) == batchSize, nil
 }
 
 // Prompt reads the payload of a prompt.

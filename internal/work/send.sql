@@ -1,7 +1,9 @@
--- all agents: the outbox is one. Only what could be claimed is told of.
-update work set sent_at = clock_timestamp()
+-- all agents: the outbox is one. Only what could be claimed is told of. The mark
+-- is set before, so that no request to SQS is made within a transaction and no
+-- two tell of the same; told.sql confirms it or takes it back.
+update work set sent_at = clock_timestamp(), telling_until = clock_timestamp() + make_interval(secs => @telling)
 where id in (select w.id from work w join agents a on a.id = w.agent_id
-             where w.state = 'queued' and w.sent_at is null and w.run_at <= clock_timestamp() and a.state = 'active'
+             where w.state = 'queued' and (w.sent_at is null or w.telling_until < clock_timestamp()) and w.run_at <= clock_timestamp() and a.state = 'active'
                and not exists (select from stops s where s.resumed_at is null and (s.agent_id is null or s.agent_id in (w.agent_id, w.from_agent)))
              order by w.run_at for update of w skip locked limit @most)
-returning id
+returning id, sent_at

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
@@ -495,6 +496,78 @@ func TestDispatch(t *testing.T) {
 	}
 	if sent, err := work.Dispatch(t.Context(), b.db, rest); err != nil || sent != 1 {
 		t.Errorf("sent %d again, %v", sent, err)
+	}
+}
+
+// asking is a sender that is still at it when a test looks around.
+type asking struct {
+	during func(ctx context.Context, ids []string)
+}
+
+func (a asking) Send(ctx context.Context, ids []string) ([]string, error) {
+	a.during(ctx, ids)
+	return nil, ctx.Err()
+}
+
+// TestDispatchHoldsNothing: while SQS takes its time, what it is told of can be
+// claimed, nobody tells of it again, and nothing waits.
+func TestDispatchHoldsNothing(t *testing.T) {
+	t.Parallel()
+	b := setup(t, postgrestest.Clone(t))
+	id := b.queued(ask("x")).ID
+	slow := asking{during: func(ctx context.Context, ids []string) {
+		if end, ok := ctx.Deadline(); !ok || time.Until(end) > 30*time.Second || len(ids) != 1 {
+			t.Errorf("%d items, until %v (%v)", len(ids), end, ok)
+		}
+		if sent, err := work.Dispatch(t.Context(), b.db, &sender{}); err != nil || sent != 0 {
+			t.Errorf("another told of %d, %v", sent, err)
+		}
+		l := b.claim(id) // SQS was quicker with the message than with its answer
+		b.is("fail", true)(b.q.Fail(t.Context(), l, "away"))
+		b.due(id)
+	}}
+	if sent, err := work.Dispatch(t.Context(), b.db, slow); err != nil || sent != 1 {
+		t.Errorf("sent %d, %v", sent, err)
+	}
+	// The late answer was about the first attempt: the second is told of too.
+	if sent, err := work.Dispatch(t.Context(), b.db, &sender{}); err != nil || sent != 1 {
+		t.Errorf("the next attempt: told of %d, %v", sent, err)
+	}
+	b.is("done", true)(b.q.Done(t.Context(), b.claim(id), "42"))
+}
+
+// TestDispatchGivenUp: a caller that waits no longer leaves the items to the next.
+func TestDispatchGivenUp(t *testing.T) {
+	t.Parallel()
+	b := setup(t, postgrestest.Clone(t))
+	b.queued(ask("x"))
+	ctx, giveUp := context.WithCancel(t.Context())
+	if sent, err := work.Dispatch(ctx, b.db, asking{during: func(context.Context, []string) { giveUp() }}); err == nil || sent != 0 {
+		t.Errorf("sent %d, %v", sent, err)
+	}
+	if sent, err := work.Dispatch(t.Context(), b.db, &sender{}); err != nil || sent != 1 {
+		t.Errorf("then: told of %d, %v", sent, err)
+	}
+}
+
+// TestDispatchKilled: who dies while telling holds an item for seconds, and what
+// SQS was really told of is not told of again.
+func TestDispatchKilled(t *testing.T) {
+	t.Parallel()
+	b := setup(t, postgrestest.New(t))
+	told, dying := b.queued(ask("told")).ID, uuid.UUID{}
+	if sent, err := work.Dispatch(t.Context(), b.db, &sender{}); err != nil || sent != 1 {
+		t.Fatalf("sent %d, %v", sent, err)
+	}
+	dying = b.queued(ask("dying")).ID
+	b.exec(`update work set sent_at = clock_timestamp(), telling_until = clock_timestamp() + interval '30 seconds' where id = $1`, dying)
+	next := &sender{}
+	if sent, err := work.Dispatch(t.Context(), b.db, next); err != nil || sent != 0 {
+		t.Errorf("at once: told of %d, %v", sent, err)
+	}
+	b.exec(`update work set telling_until = telling_until - interval '1 minute'`)
+	if sent, err := work.Dispatch(t.Context(), b.db, next); err != nil || !slices.Equal(next.told, []string{dying.String()}) {
+		t.Errorf("later: told of %v (%d), %v; %s was told of before", next.told, sent, err, told)
 	}
 }
 

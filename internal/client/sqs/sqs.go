@@ -35,10 +35,22 @@ type Config struct {
 }
 
 // Queue is one queue.
-type Queue struct{ cfg Config }
+type Queue struct {
+	cfg  Config
+	http *http.Client
+}
+
+// timeout bounds one request, also for a caller without a deadline.
+const timeout = 5 * time.Second
 
 // New is a queue, and false when none is configured.
-func New(cfg Config) (Queue, bool) { return Queue{cfg}, cfg.QueueURL != "" }
+func New(cfg Config) (Queue, bool) {
+	client := &http.Client{
+		Timeout:       timeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // a signed request is for one place
+	}
+	return Queue{cfg, client}, cfg.QueueURL != ""
+}
 
 // MaxBatch is the most messages of one request (SQS API, SendMessageBatch).
 const MaxBatch = 10
@@ -49,8 +61,8 @@ type entry struct {
 }
 
 // Send sends each text as a message, at most MaxBatch of them, and gives those
-// that SQS did not accept (SQS API, SendMessageBatch, AWS JSON 1.0). An error
-// means that nobody knows which were.
+// that SQS did not accept (SQS API, SendMessageBatch, AWS JSON 1.0). An error,
+// after five seconds at the latest, means that nobody knows which were.
 func (q Queue) Send(ctx context.Context, texts []string) (refused []string, err error) {
 	if len(texts) > MaxBatch {
 		return nil, fmt.Errorf("send to SQS: %d messages at once, more than %d", len(texts), MaxBatch)
@@ -96,7 +108,7 @@ func (q Queue) call(ctx context.Context, action string, body []byte, out any) er
 	if err := v4.NewSigner().SignHTTP(ctx, creds, req, hex.EncodeToString(sum[:]), "sqs", q.cfg.Region, time.Now()); err != nil {
 		return fmt.Errorf("sign request: %w", err)
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := q.http.Do(req)
 	if err != nil {
 		return errors.New("SQS is not reachable") // the cause names the endpoint
 	}

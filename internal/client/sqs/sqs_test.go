@@ -70,3 +70,17 @@ func TestSend(t *testing.T) {
 		t.Error("eleven messages at once")
 	}
 }
+
+// TestSendFollowsNobody: a signed request is for one place.
+func TestSendFollowsNobody(t *testing.T) {
+	t.Parallel()
+	followed := false
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { followed = true }))
+	defer other.Close()
+	server := httptest.NewServer(http.RedirectHandler(other.URL, http.StatusTemporaryRedirect))
+	defer server.Close()
+	q, _ := sqs.New(sqs.Config{QueueURL: "x", Endpoint: server.URL})
+	if _, err := q.Send(t.Context(), []string{"a"}); err == nil || followed {
+		t.Errorf("%v, followed %v", err, followed)
+	}
+}
