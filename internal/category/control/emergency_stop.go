@@ -96,7 +96,7 @@ func (c control) stop(ctx context.Context, who caller.Caller, a stopArgs) (stopR
 		return stopResult{}, err
 	}
 	done, err := postgres.One[struct{ Stops, Cancelled, Killed int }](ctx, c.db, stopSQL, pgx.StrictNamedArgs{
-		"agent_id": a.AgentID, "reason": strings.TrimSpace(a.Reason), "by": author(who), "now": c.now(),
+		"agent_id": a.AgentID, "reason": strings.TrimSpace(a.Reason), "by": author(who),
 	})
 	if err != nil {
 		return stopResult{}, fmt.Errorf("write stop: %w", err)
@@ -125,9 +125,7 @@ func (c control) resume(ctx context.Context, who caller.Caller, a stopArgs) (sto
 	if !who.Operator() {
 		return stopResult{}, fault.New(fault.Denied, "only an operator can resume; ask a person to")
 	}
-	changed, err := postgres.Exec(ctx, c.db, resumeSQL, pgx.StrictNamedArgs{
-		"agent_id": a.AgentID, "by": author(who), "now": c.now(),
-	})
+	changed, err := postgres.Exec(ctx, c.db, resumeSQL, pgx.StrictNamedArgs{"agent_id": a.AgentID, "by": author(who)})
 	if err != nil {
 		return stopResult{}, fmt.Errorf("lift stop: %w", err)
 	}

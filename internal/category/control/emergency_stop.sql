@@ -1,8 +1,10 @@
 -- all agents: @agent_id was checked with reach.sql.
 -- One statement: nobody can approve between the stop and the end of what is pending.
+-- The clock is the database's, by which work has its age too: an instance whose
+-- own is behind would leave work alive that the stop came over.
 with stopped as (
     insert into stops (agent_id, reason, stopped_by, stopped_at)
-    values (nullif(@agent_id, ''), @reason, @by, @now)
+    values (nullif(@agent_id, ''), @reason, @by, clock_timestamp())
     on conflict (coalesce(agent_id, '')) where resumed_at is null do nothing
     returning id
 ), cancelled as (

@@ -16,6 +16,7 @@ import (
 	"pawgate/internal/postgres/postgrestest"
 	"pawgate/internal/tool"
 	"pawgate/internal/tool/tooltest"
+	"pawgate/internal/work"
 )
 
 var noon = time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC)
@@ -154,9 +155,15 @@ func TestEmergencyStop_record(t *testing.T) {
 	tooltest.OK[result](t, cat, operator(), "emergency_stop", `{"action":"stop","agent_id":"stranger"}`)
 	tooltest.OK[result](t, cat, operator(), "emergency_stop", `{"action":"stop","agent_id":"lead"}`)
 	got := tooltest.OK[result](t, cat, tooltest.Who("lead"), "emergency_stop", `{"action":"status"}`)
+	for i, s := range got.Stops {
+		if time.Since(s.Since).Abs() > time.Minute {
+			t.Errorf("stopped at %s, which is not the database's clock", s.Since)
+		}
+		got.Stops[i].Since = time.Time{}
+	}
 	want := result{State: "stopped", Target: "lead", Stops: []stop{
-		{Scope: "all", Reason: "incident 7", StoppedBy: "stranger (k9)", Since: noon},
-		{Scope: "agent", AgentID: "lead", StoppedBy: "stranger (k9)", Since: noon}, // and not the stranger's
+		{Scope: "all", Reason: "incident 7", StoppedBy: "stranger (k9)"},
+		{Scope: "agent", AgentID: "lead", StoppedBy: "stranger (k9)"}, // and not the stranger's
 	}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("status (-want +got):\n%s", diff)
@@ -229,6 +236,40 @@ func TestEmergencyStop_stopped_agent_is_told_so(t *testing.T) {
 	cat := setup(t, postgrestest.New(t))
 	tooltest.OK[result](t, cat, operator(), "emergency_stop", `{"action":"stop"}`)
 	tooltest.Fault(t, cat, tooltest.Who("lead"), "emergency_stop", `{"action":"stop","agent_id":"coder"}`, fault.Stopped)
+}
+
+// TestEmergencyStop_of_an_instance_whose_clock_is_wrong: work that was queued
+// while the stop was written is older than it and ends, also once the stop is
+// lifted; what was queued afterwards does not.
+func TestEmergencyStop_of_an_instance_whose_clock_is_wrong(t *testing.T) {
+	t.Parallel()
+	for name, off := range map[string]time.Duration{"behind": -time.Hour, "ahead": time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := postgrestest.New(t)
+			setup(t, db)
+			cat := control.New(db, func() time.Time { return time.Now().Add(off) })
+			const queue = `insert into work (id, kind, source, agent_id, from_agent, payload, root_id, created_at) values
+				(gen_random_uuid(), 'prompt', $1, 'coder', 'lead', '{}', gen_random_uuid(), clock_timestamp())`
+			var before time.Time
+			if err := db.QueryRow(t.Context(), `select clock_timestamp()`).Scan(&before); err != nil {
+				t.Fatal(err)
+			}
+			tooltest.OK[result](t, cat, operator(), "emergency_stop", `{"action":"stop"}`)
+			exec(t, db, queue, "slipped in")
+			exec(t, db, `update work set created_at = $1`, before)
+			tooltest.OK[result](t, cat, operator(), "emergency_stop", `{"action":"resume"}`)
+			exec(t, db, queue, "afterwards")
+			if _, err := work.Sweep(t.Context(), db); err != nil {
+				t.Fatal(err)
+			}
+			got, err := postgres.All[struct{ Source, State string }](t.Context(), db, `select source, state from work order by created_at`, nil)
+			want := []struct{ Source, State string }{{"slipped in", "cancelled"}, {"afterwards", "queued"}}
+			if diff := cmp.Diff(want, got); err != nil || diff != "" {
+				t.Errorf("%v (-want +got):\n%s", err, diff)
+			}
+		})
+	}
 }
 
 // TestEmergencyStop_ends_work: the work of the stopped agent, and what it
