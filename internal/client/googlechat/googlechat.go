@@ -145,9 +145,10 @@ func (h Webhook) post(ctx context.Context, to string, message map[string]any, ke
 	if key != "" {
 		q.Set("requestId", key)
 	}
-	if strings.Contains(to, "/threads/") {
+	threaded := strings.Contains(to, "/threads/")
+	if threaded { // where the thread is gone nothing is posted: a new one is another place, with other readers
 		message["thread"] = map[string]string{"name": to}
-		q.Set("messageReplyOption", "REPLY_MESSAGE_FALLBACK_TO_NEW_THREAD")
+		q.Set("messageReplyOption", "REPLY_MESSAGE_OR_FAIL")
 	}
 	response, err := h.api.Post(ctx, "/v1/"+h.space+"/messages?"+q.Encode(), nil, message)
 	if err != nil {
@@ -164,10 +165,12 @@ func (h Webhook) post(ctx context.Context, to string, message map[string]any, ke
 		return channel.Receipt{MessageID: answer.Name}, nil
 	}
 	e := h.api.Refusal(response, answer.Error.Status, answer.Error.Message)
-	switch answer.Error.Status {
-	case "PERMISSION_DENIED", "NOT_FOUND", "UNAUTHENTICATED":
+	switch status := answer.Error.Status; {
+	case status == "NOT_FOUND" && threaded:
+		e.Do = "nothing was posted: the thread is gone, or the webhook is (channel_status tells); " + h.space + " starts a new thread"
+	case status == "PERMISSION_DENIED" || status == "NOT_FOUND" || status == "UNAUTHENTICATED":
 		e.BadLogin, e.Do = true, "an operator checks the webhook's address; the webhook may have been removed"
-	case "RESOURCE_EXHAUSTED":
+	case status == "RESOURCE_EXHAUSTED":
 		e.RetryAfter = max(e.RetryAfter, time.Second) // one message a second for a space
 	}
 	return channel.Receipt{}, e

@@ -30,6 +30,8 @@ func api(w http.ResponseWriter, r *http.Request) {
 		refuse(w, 400, "INVALID_ARGUMENT", "Message cannot be empty. Discarding empty create message request in spaces/AAAAbbbb.")
 	case len(m.Text) > 4096:
 		refuse(w, 400, "INVALID_ARGUMENT", "Message is too long")
+	case strings.HasSuffix(m.Thread.Name, "/gone") && r.URL.Query().Get("messageReplyOption") == "REPLY_MESSAGE_OR_FAIL":
+		refuse(w, 404, "NOT_FOUND", "Thread not found.")
 	case m.Text == "too often":
 		refuse(w, 429, "RESOURCE_EXHAUSTED", "Resource has been exhausted (e.g. check quota).")
 	default:
@@ -90,7 +92,7 @@ func TestSend(t *testing.T) {
 	if err := json.Unmarshal(sent.Body, &m); err != nil {
 		t.Fatal(err)
 	}
-	if m.Text != "*hi* <\u200busers/all> <https://example.com/a|here>" || m.Thread.Name != "spaces/AAAAbbbb/threads/T1" || !strings.Contains(sent.Path, "messageReplyOption=") {
+	if m.Text != "*hi* <\u200busers/all> <https://example.com/a|here>" || m.Thread.Name != "spaces/AAAAbbbb/threads/T1" || !strings.Contains(sent.Path, "messageReplyOption=REPLY_MESSAGE_OR_FAIL") {
 		t.Errorf("sent %q to %s", m.Text, sent.Path)
 	}
 	// What goes without marks (response_mode plain) calls nobody either.
@@ -111,6 +113,11 @@ func TestFailures(t *testing.T) {
 	_, err := hook.Send(t.Context(), "spaces/AAAAbbbb", channel.Part{Text: "too often"}, "k")
 	if e := failure(t, err); !e.Limited || e.Fate != channel.NotSent || e.RetryAfter == 0 {
 		t.Errorf("limited: %+v", e)
+	}
+	// As L97: nothing is posted elsewhere, and the account is not to blame.
+	_, err = hook.Send(t.Context(), "spaces/AAAAbbbb/threads/gone", channel.Part{Text: "x"}, "k")
+	if e := failure(t, err); e.Fate != channel.Refused || e.BadLogin || !strings.Contains(e.Answer(), "nothing was posted") {
+		t.Errorf("a thread that is gone: %+v", e)
 	}
 	for mishap, want := range map[channeltest.Mishap]channel.Fate{channeltest.Away: channel.NotSent, channeltest.LateReset: channel.Unknown} {
 		s.Next = channeltest.In(mishap)
