@@ -64,7 +64,7 @@ func New(db postgres.DB, s Settings, now func() time.Time, options ...safehttp.O
 
 		tool.Write("channel_config", "Read or set a setting.", c.config, tool.Idempotent),
 		tool.Read("channel_config_list", "List settings.", c.configList),
-		tool.Read("channel_status", "Check channels, list chats.", c.status, tool.OpenWorld),
+		tool.Read("channel_status", "Check channels, list chats.", c.status, tool.OpenWorld, tool.Rate(tool.ClassExpensive)),
 	}}
 }
 

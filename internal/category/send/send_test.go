@@ -276,4 +276,10 @@ func TestStatus(t *testing.T) {
 	}
 	tooltest.Fault(t, b.cat, tooltest.Who("nobody"), "channel_status", `{"channel":"telegram"}`, fault.NotConfigured)
 	tooltest.Invalid(t, b.cat, b.who(), "channel_status", `{"channel":"pigeon"}`, "channel")
+	// A call asks every platform, with the account that messages need.
+	for _, d := range b.cat.Tools {
+		if d.Name == "channel_status" && d.Class != tool.ClassExpensive {
+			t.Errorf("channel_status draws on the limit of class %s", d.Class)
+		}
+	}
 }
