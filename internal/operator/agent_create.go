@@ -17,6 +17,7 @@ import (
 	"pawgate/internal/fault"
 	"pawgate/internal/outbox"
 	"pawgate/internal/postgres"
+	"pawgate/internal/roster"
 )
 
 type createArgs struct {
@@ -85,12 +86,12 @@ type setArgs struct {
 
 	ApprovalCard *string `json:"approval_card,omitempty" doc:"Where its requests for approval are told, as channel:destination, or agent/channel:destination through the channel of another; empty for nowhere" maxlen:"200"`
 
-	FallbackModel    *string `json:"fallback_model,omitempty" doc:"The model to fall back on"`
-	APIMode          *string `json:"api_mode,omitempty" doc:"How it reaches its model" enum:"cli,direct,auto"`
+	FallbackModel    *string `json:"fallback_model,omitempty" doc:"Kept for what runs the agent"`
+	APIMode          *string `json:"api_mode,omitempty" doc:"Kept for what runs the agent" enum:"cli,direct,auto"`
 	BudgetCents      *int64  `json:"budget_cents,omitempty" doc:"What it may spend in a month, in cents" min:"0"`
-	MaxConcurrent    *int    `json:"max_concurrent,omitempty" doc:"How many runs at once" min:"1" max:"100"`
-	HeartbeatEnabled *bool   `json:"heartbeat_enabled,omitempty" doc:"Whether it is woken by its heartbeat"`
-	HeartbeatCron    *string `json:"heartbeat_cron,omitempty" doc:"When it is woken" maxlen:"200"`
+	MaxConcurrent    *int    `json:"max_concurrent,omitempty" doc:"How many prompts it answers at once" min:"1" max:"100"`
+	HeartbeatEnabled *bool   `json:"heartbeat_enabled,omitempty" doc:"Kept for what runs the agent"`
+	HeartbeatCron    *string `json:"heartbeat_cron,omitempty" doc:"Kept for what runs the agent" maxlen:"200"`
 }
 
 // isCardDestination reports whether cards can go there: through one of the
@@ -160,7 +161,7 @@ func (s *session) agentSet(ctx context.Context, _ caller.Caller, a setArgs) (cha
 		return changed{agentRow: before.agentRow, Notes: notes}, nil
 	}
 	row, err := s.replace(ctx, before, after)
-	return changed{agentRow: row, Changed: true, Notes: notes}, err
+	return changed{agentRow: row, Changed: true, Notes: append(notes, a.notes()...)}, err
 }
 
 // cardNotes says what is missing before a card can be sent, which would be
@@ -192,4 +193,20 @@ func (s *session) cardNotes(ctx context.Context, a stored) ([]string, error) {
 		return []string{fmt.Sprintf("no card is sent before the chat is open: pawgate channel allow %s %s %s", through, channel, quote(destination))}, nil
 	}
 	return []string{}, nil
+}
+
+// notes say of what was set that nothing here acts on it.
+func (a setArgs) notes() []string {
+	var set []string
+	for name, given := range map[string]bool{"fallback_model": a.FallbackModel != nil, "api_mode": a.APIMode != nil,
+		"heartbeat_enabled": a.HeartbeatEnabled != nil, "heartbeat_cron": a.HeartbeatCron != nil} {
+		if given {
+			set = append(set, name)
+		}
+	}
+	slices.Sort(set)
+	if note := roster.IdleNote(set...); note != "" {
+		return []string{note}
+	}
+	return []string{}
 }

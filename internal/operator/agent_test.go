@@ -129,6 +129,10 @@ func TestAgentSet(t *testing.T) {
 	if diff := cmp.Diff([]string{"*"}, got.AllowedTools); diff != "" {
 		t.Errorf("allowed tools (-want +got):\n%s", diff)
 	}
+	idle := ok[noted](b, "agent set", `{"agent_id":"coder","heartbeat_enabled":true,"max_concurrent":2}`)
+	if len(idle.Notes) != 1 || !strings.Contains(idle.Notes[0], "heartbeat_enabled for") || strings.Contains(idle.Notes[0], "max_concurrent") {
+		t.Errorf("of what nothing acts on it is said %q", idle.Notes)
+	}
 	if again := ok[noted](b, "agent set", `{"agent_id":"coder","state":"paused"}`); again.Changed {
 		t.Error("setting the same again is no change")
 	}

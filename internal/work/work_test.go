@@ -312,6 +312,86 @@ func (b bench) lose(id uuid.UUID) {
 }
 func (b bench) due(id uuid.UUID) { b.exec(`update work set run_at = now() where id = $1`, id) }
 
+// TestMaxConcurrent: however many workers look at once, an agent's model answers
+// so many prompts at a time; single calls do not wait for them, and other agents
+// are not bounded by it.
+func TestMaxConcurrent(t *testing.T) {
+	t.Parallel()
+	b := setup(t, postgrestest.Clone(t))
+	b.exec(`update agents set max_concurrent = 2 where id = 'bob'`)
+	for n := range 9 {
+		b.queued(ask(fmt.Sprint(n)))
+	}
+	reminder := ask("")
+	reminder.Kind, reminder.Payload = work.KindCall, work.Call{Tool: "send_message", Arguments: map[string]any{}}
+	b.queued(reminder)
+	free := ask("free")
+	free.Agent, free.From = "alice", "bob"
+	b.queued(free)
+	count := func(kind work.Kind, leased []work.Leased) (n int) {
+		for _, l := range leased {
+			if l.Kind == kind && l.Agent == "bob" {
+				n++
+			}
+		}
+		return n
+	}
+	for round := range 4 {
+		var mu sync.Mutex
+		var leased []work.Leased
+		var all sync.WaitGroup
+		for n := range 5 {
+			all.Go(func() {
+				got, err := work.Queue{DB: b.db, Worker: fmt.Sprint("w", n)}.Claim(t.Context(), 5)
+				mu.Lock()
+				defer mu.Unlock()
+				leased = append(leased, got...)
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		if n := count(work.KindPrompt, leased); n != 2 {
+			t.Fatalf("round %d: %d prompts of bob at once", round, n)
+		}
+		if calls := count(work.KindCall, leased); round == 0 && (calls != 1 || len(leased) != 4) {
+			t.Errorf("%d leased, %d of them calls", len(leased), calls)
+		}
+		if more, err := b.q.Claim(t.Context(), 5); err != nil || len(more) != 0 {
+			t.Fatalf("round %d: %d more, %v", round, len(more), err)
+		}
+		for _, l := range leased {
+			b.is("done", true)(b.q.Done(t.Context(), l, "42"))
+		}
+	}
+}
+
+// TestMaxConcurrentOfSQS: SQS is told of what has a place, and a message for what
+// has none leads to another one later.
+func TestMaxConcurrentOfSQS(t *testing.T) {
+	t.Parallel()
+	b := setup(t, postgrestest.New(t))
+	b.exec(`update agents set max_concurrent = 1 where id = 'bob'`)
+	first, second := b.queued(ask("1")).ID, b.queued(ask("2")).ID
+	s := &sender{}
+	if sent, err := work.Dispatch(t.Context(), b.db, s); err != nil || sent != 1 || s.told[0] != first.String() {
+		t.Fatalf("told of %v (%d), %v", s.told, sent, err)
+	}
+	l := b.claim(first)
+	if leased, err := b.q.Claim(t.Context(), 1, second); err != nil || len(leased) != 0 {
+		t.Fatalf("claimed %d, %v", len(leased), err)
+	}
+	if sent, err := work.Dispatch(t.Context(), b.db, s); err != nil || sent != 0 {
+		t.Errorf("told of %d without a place, %v", sent, err)
+	}
+	b.is("done", true)(b.q.Done(t.Context(), l, "42"))
+	if sent, err := work.Dispatch(t.Context(), b.db, s); err != nil || sent != 1 || s.told[1] != second.String() {
+		t.Errorf("told of %v (%d), %v", s.told, sent, err)
+	}
+	b.claim(second)
+}
+
 func TestDeadLetter(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

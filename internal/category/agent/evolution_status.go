@@ -32,7 +32,7 @@ func (c agent) evolutionStatus(ctx context.Context, who caller.Caller, a evoluti
 	if err != nil {
 		return evolutionResult{}, err
 	}
-	r := evolutionResult{AgentID: t.AgentID, Note: evolutionNote}
+	r := evolutionResult{AgentID: t.AgentID, Note: roster.EvolutionNote}
 	for _, s := range roster.Settings {
 		value, err := s.Current(t.Evolution)
 		if err != nil {
@@ -42,6 +42,3 @@ func (c agent) evolutionStatus(ctx context.Context, who caller.Caller, a evoluti
 	}
 	return r, nil
 }
-
-// evolutionNote keeps anyone from waiting for what does not come.
-const evolutionNote = "these are settings, not activity: pawgate itself starts no evolution; what runs the agent acts on them, and on its own defaults where the value is null"

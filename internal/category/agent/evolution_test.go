@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"pawgate/internal/caller"
@@ -54,6 +55,9 @@ func TestEvolutionToggle(t *testing.T) {
 			b := setup(t)
 			args := `{"agent_id":"coder","field":"` + c.field + `","value":` + c.value + `}`
 			got := tooltest.OK[toggled](t, b.cat, tooltest.Who("lead"), "evolution_toggle", args)
+			if !strings.Contains(got.Note, "starts no evolution") { // or it is relied on
+				t.Errorf("the note is %q", got.Note)
+			}
 			if string(got.Before) != "null" || string(got.Value) != c.want || !got.Changed {
 				t.Errorf("got %s → %s, changed %v", got.Before, got.Value, got.Changed)
 			}

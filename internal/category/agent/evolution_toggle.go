@@ -30,7 +30,7 @@ type toggleResult struct {
 	Before  json.RawMessage `json:"before"` // null: nobody had set it
 	Value   json.RawMessage `json:"value"`
 	Changed bool            `json:"changed"`
-	Note    string          `json:"note,omitzero"`
+	Note    string          `json:"note"`
 }
 
 // alwaysOn is a switch of the predecessor for what here cannot be switched off.
@@ -53,7 +53,7 @@ func (c agent) evolutionToggle(ctx context.Context, who caller.Caller, a toggleA
 	if s.Operator && !who.Operator() {
 		return toggleResult{}, fault.New(fault.Denied, "only an operator can set %s; ask a person", s.Name)
 	}
-	r := toggleResult{AgentID: a.AgentID, Field: s.Name}
+	r := toggleResult{AgentID: a.AgentID, Field: s.Name, Note: roster.EvolutionNote}
 	if r.Value, err = s.Read(a.Value.word()); err != nil {
 		return toggleResult{}, err
 	}

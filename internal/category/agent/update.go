@@ -35,7 +35,7 @@ type updateArgs struct {
 	FallbackModel    *string `json:"fallback_model,omitempty" doc:"-" maxlen:"200"`
 	APIMode          *string `json:"api_mode,omitempty" doc:"-" enum:"cli,direct,auto"`
 	BudgetCents      *int64  `json:"budget_cents,omitempty" doc:"A month; operators only" min:"0" max:"100000000"`
-	MaxConcurrent    *int    `json:"max_concurrent,omitempty" doc:"-" min:"1" max:"100"`
+	MaxConcurrent    *int    `json:"max_concurrent,omitempty" doc:"Prompts at once" min:"1" max:"100"`
 	HeartbeatEnabled *bool   `json:"heartbeat_enabled,omitempty" doc:"-"`
 	HeartbeatCron    *string `json:"heartbeat_cron,omitempty" doc:"-" maxlen:"200"`
 	IfVersion        *int64  `json:"if_version,omitempty" doc:"Refuse if another version holds"`
@@ -87,12 +87,6 @@ type updateResult struct {
 	Note    string   `json:"note,omitzero"`
 }
 
-// idle are the arguments that are kept, shown and exported, and that nothing
-// here acts on. Whoever sets one is told, so that nobody relies on it.
-var idle = []string{"fallback_model", "api_mode", "max_concurrent", "heartbeat_enabled", "heartbeat_cron"}
-
-const idleNote = "pawgate keeps %s for whatever runs the agent and does not act on it itself; to wake an agent at given times, use schedule_task"
-
 // written is what update.sql returns.
 type written struct {
 	AgentID string
@@ -101,12 +95,7 @@ type written struct {
 }
 
 func (w written) result() updateResult {
-	r := updateResult{AgentID: w.AgentID, Changed: w.Changed, Version: w.Version}
-	kept := slices.DeleteFunc(slices.Clone(w.Changed), func(argument string) bool { return !slices.Contains(idle, argument) })
-	if len(kept) > 0 {
-		r.Note = fmt.Sprintf(idleNote, strings.Join(kept, ", "))
-	}
-	return r
+	return updateResult{AgentID: w.AgentID, Changed: w.Changed, Version: w.Version, Note: roster.IdleNote(w.Changed...)}
 }
 
 // update changes what was given and nothing else, so two changes of different

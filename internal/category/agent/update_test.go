@@ -52,8 +52,11 @@ func TestAgentUpdate(t *testing.T) {
 				t.Errorf("changed (-want +got):\n%s", diff)
 			}
 			// Nobody is left to rely on what nothing acts on.
-			if idle := strings.Contains(c.args, "max_concurrent"); idle != strings.Contains(got.Note, "does not act on it") {
+			if idle := strings.Contains(c.args, "heartbeat"); idle != strings.Contains(got.Note, "does not act on it") {
 				t.Errorf("the note is %q", got.Note)
+			}
+			if strings.Contains(got.Note, "max_concurrent") {
+				t.Errorf("what the queue acts on is said to be idle: %q", got.Note)
 			}
 			if want := int64(1 + min(1, len(c.want))); got.Version != want {
 				t.Errorf("version %d, want %d", got.Version, want)

@@ -1,0 +1,58 @@
+-- +goose Up
+-- max_concurrent bounds how many prompts of an agent are answered at once. Single
+-- calls (a notice, a reminder) are not counted and do not wait: they cost no model.
+
+-- The prompts of agents with such a bound that may start now, the oldest first
+-- for as many places as are free.
+-- +goose StatementBegin
+create function work_places() returns setof uuid language sql stable as $$
+    select q.id
+    from agents a cross join lateral (
+        select w.id
+        from work w
+        where w.agent_id = a.id and w.kind = 'prompt' and w.state = 'queued' and w.run_at <= clock_timestamp()
+          and not exists (select from stops s where s.agent_id is null or s.agent_id in (w.agent_id, w.from_agent)
+                          having bool_or(s.resumed_at is null or s.stopped_at >= w.created_at))
+        order by w.run_at, w.id
+        limit greatest(0, a.max_concurrent - (select count(*) from work r where r.agent_id = a.id and r.kind = 'prompt' and r.state = 'running'))
+    ) q
+    where a.max_concurrent is not null and a.state = 'active'
+      and a.id in (select w.agent_id from work w where w.state = 'queued' and w.run_at <= clock_timestamp())
+$$;
+-- +goose StatementEnd
+
+-- Leases up to most items that are due; with wanted, of those. Workers do not wait
+-- for each other, save where an agent with a bound has something due: then one
+-- counts at a time, and each statement here sees what those before it took.
+-- +goose StatementBegin
+create function work_claim(wanted uuid[], most integer, by_worker text, lease double precision) returns setof work language plpgsql as $$
+declare
+    bounded boolean := exists (select from work w join agents a on a.id = w.agent_id
+                               where w.state = 'queued' and w.run_at <= clock_timestamp() and w.kind = 'prompt' and a.max_concurrent is not null
+                                 and (wanted is null or w.id = any(wanted)));
+begin
+    if bounded then
+        perform pg_advisory_xact_lock(hashtextextended('work_claim', 62));
+    end if;
+    return query
+    with due as (
+        select w.id
+        from work w join agents a on a.id = w.agent_id
+        where w.state = 'queued' and w.run_at <= clock_timestamp() and a.state = 'active'
+          and (wanted is null or w.id = any(wanted))
+          and not exists (select from stops s where s.agent_id is null or s.agent_id in (w.agent_id, w.from_agent)
+                          having bool_or(s.resumed_at is null or s.stopped_at >= w.created_at))
+          and (a.max_concurrent is null or w.kind <> 'prompt' or bounded and w.id in (select work_places()))
+        order by w.run_at
+        for update of w skip locked
+        limit most
+    )
+    update work w
+    set state = 'running', fence = w.fence + 1, attempts = w.attempts + 1, worker = by_worker, error = '',
+        lease_until = clock_timestamp() + make_interval(secs => lease), started_at = coalesce(w.started_at, clock_timestamp())
+    from due
+    where w.id = due.id
+    returning w.*;
+end
+$$;
+-- +goose StatementEnd
