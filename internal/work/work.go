@@ -44,6 +44,11 @@ const (
 	KindCall   Kind = "call"
 )
 
+// Upwards is the source of what an agent asks of one above it. Its run may call
+// only tools that read, of those that both agents may: else whoever could not
+// do a thing would have it done by asking a superior.
+const Upwards = "send_to_superior"
+
 // Prompt is what a model is to answer.
 type Prompt struct {
 	Prompt string `json:"prompt"`

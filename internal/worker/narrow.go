@@ -19,7 +19,8 @@ import (
 // each of them may call now without anybody's leave: what an agent needs an
 // approval or a grant for, or has argument rules on, it cannot have done by
 // somebody who does not. An ephemeral agent has its maker's restrictions
-// itself, so there only the maker's lists count.
+// itself, so there only the maker's lists count. Of what is asked upwards only
+// those that read are left.
 func Narrow(db postgres.DB, tools *catalog.Catalog) func(context.Context, work.Leased) ([]string, error) {
 	reader := standing.NewReader(db)
 	return func(ctx context.Context, l work.Leased) ([]string, error) {
@@ -28,7 +29,9 @@ func Narrow(db postgres.DB, tools *catalog.Catalog) func(context.Context, work.L
 		}
 		names := []string{}
 		for _, e := range tools.All() {
-			names = append(names, e.Name)
+			if l.Source != work.Upwards || e.Hints.ReadOnly {
+				names = append(names, e.Name)
+			}
 		}
 		for _, agent := range l.NarrowedBy {
 			who := standing.Who{Agent: agent, Credential: work.Credential(l.ID), Scopes: []string{caller.ScopeAll}}

@@ -61,10 +61,13 @@ type delegate struct {
 func (c agent) give(ctx context.Context, who caller.Caller, d delegate) (queuedResult, error) {
 	var queued work.Queued
 	err := postgres.InTx(ctx, c.db, func(tx pgx.Tx) error {
-		if err := mayAsk(ctx, tx, who, d.item.Agent, d.below); err != nil {
+		above, err := mayAsk(ctx, tx, who, d.item.Agent, d.below)
+		if err != nil {
 			return err
 		}
-		var err error
+		if above { // its run answers, and does nothing on the words of one below it
+			d.item.Source, d.item.NarrowedBy = work.Upwards, []string{who.Agent}
+		}
 		queued, err = enqueue(ctx, tx, who, d.item)
 		return err
 	})
@@ -72,7 +75,11 @@ func (c agent) give(ctx context.Context, who caller.Caller, d delegate) (queuedR
 		return queuedResult{}, err
 	}
 	c.tell(ctx)
-	return receipt(queued, d.item.Agent), nil
+	r := receipt(queued, d.item.Agent)
+	if d.item.Source == work.Upwards {
+		r.Note += ". " + upwardsNote
+	}
+	return r, nil
 }
 
 func enqueue(ctx context.Context, tx pgx.Tx, who caller.Caller, item work.Item) (work.Queued, error) {
@@ -85,12 +92,15 @@ func receipt(queued work.Queued, agentID string) queuedResult {
 		Note: "the answer is not there yet; check_responses shows it. Do not make one up"}
 }
 
+// upwardsNote keeps a report from waiting for what does not come.
+const upwardsNote = "Your superior answers it, and can look up only what you have the tools for too; it changes and sends nothing for you"
+
 // mayAsk applies the rule of delegation: agents ask those that report to them
 // and those that they report to, directly or through others, never themselves;
-// an operator's credential asks anyone.
-func mayAsk(ctx context.Context, db postgres.DB, who caller.Caller, agentID string, below bool) error {
+// an operator's credential asks anyone. It tells whether the agent is above.
+func mayAsk(ctx context.Context, db postgres.DB, who caller.Caller, agentID string, below bool) (above bool, err error) {
 	if agentID == who.Agent {
-		return fault.New(fault.Conflict, "you cannot give work to yourself; do it, or use spawn_ephemeral")
+		return false, fault.New(fault.Conflict, "you cannot give work to yourself; do it, or use spawn_ephemeral")
 	}
 	found, err := postgres.One[struct {
 		State          string
@@ -98,15 +108,15 @@ func mayAsk(ctx context.Context, db postgres.DB, who caller.Caller, agentID stri
 	}](ctx, db, delegateSQL, pgx.StrictNamedArgs{"agent": who.Agent, "operator": who.Operator(), "agent_id": agentID})
 	switch {
 	case errors.Is(err, pgx.ErrNoRows) || err == nil && found.Above && below:
-		return fault.New(fault.NotFound, "no agent %s that you may give work to; list_agents shows those that report to you", agentID)
+		return false, fault.New(fault.NotFound, "no agent %s that you may give work to; list_agents shows those that report to you", agentID)
 	case err != nil:
-		return fmt.Errorf("look up agent: %w", err)
+		return false, fmt.Errorf("look up agent: %w", err)
 	case found.State != "active":
-		return fault.New(fault.Conflict, "agent %s is %s and does no work; nothing was queued", agentID, found.State)
+		return false, fault.New(fault.Conflict, "agent %s is %s and does no work; nothing was queued", agentID, found.State)
 	case found.Stopped:
-		return fault.New(fault.Conflict, "an emergency stop covers agent %s; nothing was queued", agentID)
+		return false, fault.New(fault.Conflict, "an emergency stop covers agent %s; nothing was queued", agentID)
 	}
-	return nil
+	return found.Above, nil
 }
 
 func (c agent) tell(ctx context.Context) {

@@ -27,6 +27,7 @@ type receipt struct {
 	AgentID   string `json:"agent_id"`
 	State     string `json:"state"`
 	Depth     int    `json:"depth"`
+	Note      string `json:"note"`
 }
 
 // item is a row of the queue.
@@ -68,7 +69,14 @@ func TestSendToAgent(t *testing.T) {
 	if diff := cmp.Diff(want, b.item(t, got.MessageID)); diff != "" {
 		t.Errorf("queued (-want +got):\n%s", diff)
 	}
-	tooltest.OK[receipt](t, b.cat, tooltest.Who("coder"), "send_to_agent", `{"agent_id":"ceo","prompt":"upwards, past the lead"}`)
+	// A superior does not lend its tools to those below it.
+	up := tooltest.OK[receipt](t, b.cat, tooltest.Who("coder"), "send_to_agent", `{"agent_id":"ceo","prompt":"upwards, past the lead"}`)
+	if i := b.item(t, up.MessageID); i.Source != work.Upwards || !slices.Equal(i.NarrowedBy, []string{"coder"}) || !strings.Contains(up.Note, "sends nothing for you") {
+		t.Errorf("upwards: %+v, %q", i, up.Note)
+	}
+	if r := tooltest.OK[responses](t, b.cat, tooltest.Who("coder"), "check_responses", `{"agent_id":"ceo"}`); len(r.Responses) != 1 || r.Responses[0].MessageID != up.MessageID {
+		t.Errorf("what was asked upwards is not there: %+v", r)
+	}
 	tooltest.Invalid(t, b.cat, who, "send_to_agent", `{"agent_id":"coder","prompt":" "}`, "prompt")
 	tooltest.Invalid(t, b.cat, who, "send_to_agent", `{"agent_id":"coder","prompt":"x","notify_channel":"telegram"}`, "notify_channel")
 }

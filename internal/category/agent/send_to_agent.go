@@ -23,7 +23,9 @@ func (a sendToAgentArgs) Validate() error {
 	return a.check()
 }
 
-// sendToAgent queues a message. The other agent answers it with its own rights.
+// sendToAgent queues a message. A report answers it with its own rights: who is
+// above it may change its persona anyway. A superior does not lend its rights to
+// those below: see work.Upwards.
 func (c agent) sendToAgent(ctx context.Context, who caller.Caller, a sendToAgentArgs) (queuedResult, error) {
 	return c.give(ctx, who, delegate{item: work.Item{
 		Source: "send_to_agent", Agent: a.AgentID, Payload: work.Prompt{Prompt: a.Prompt}, Notify: a.place(),
