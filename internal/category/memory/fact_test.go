@@ -181,7 +181,7 @@ func TestFactRefuses(t *testing.T) {
 	tooltest.Invalid(t, c, who, "memory_get_history", `{"subject":"x"}`, "predicate")
 }
 
-func TestFactIsolation(t *testing.T) {
+func TestFactIsolation_MEM13(t *testing.T) {
 	_, c, _ := begin(t, "a", "b")
 	storeFact(t, c, "user", "secret", fact{object: "marker-41"})
 	for _, call := range []struct{ name, args string }{

@@ -133,7 +133,7 @@ func TestSearchNothingToLookFor(t *testing.T) {
 	})
 }
 
-func TestSearchIsolation(t *testing.T) {
+func TestSearchIsolation_MEM13(t *testing.T) {
 	_, c, _ := begin(t, "a", "b")
 	secret := store(t, c, "a", "marker-7f3a 密碼 secret", "marker-7f3a")
 	for _, query := range []string{"marker-7f3a", "密碼", "secret", ""} {

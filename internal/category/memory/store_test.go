@@ -13,7 +13,7 @@ import (
 )
 
 func TestStore(t *testing.T) {
-	_, c, who := begin(t, "a", "b")
+	db, c, who := begin(t, "a", "b")
 
 	t.Run("kept to the byte (complaint 77)", func(t *testing.T) {
 		content := "  Zeile eins\r\n\tZeile zwei\u200b  ガ\u3099 🚀 \n"
@@ -42,6 +42,18 @@ func TestStore(t *testing.T) {
 	t.Run("MEM-14 unique save repeated", func(t *testing.T) {
 		id := store(t, c, "a", "only once")
 		again := tooltest.OK[stored](t, c, who, "memory_store", `{"content":"only once"}`)
+		if again.MemoryID != id || again.TimesStored != 2 {
+			t.Errorf("got %+v, want %s stored twice", again, id)
+		}
+	})
+	t.Run("MEM-14 the table holds it twice already, both put away", func(t *testing.T) {
+		for _, better := range []string{"a better word", "a still better word"} {
+			old := store(t, c, "a", "said too soon")
+			tooltest.OK[stored](t, c, who, "memory_store", map[string]any{"content": better, "supersedes": old})
+		}
+		wantCount(t, db, `select count(*) from memories where agent_id = 'a' and content = 'said too soon'`, 2)
+		id := store(t, c, "a", "said too soon")
+		again := tooltest.OK[stored](t, c, who, "memory_store", `{"content":"said too soon"}`)
 		if again.MemoryID != id || again.TimesStored != 2 {
 			t.Errorf("got %+v, want %s stored twice", again, id)
 		}
