@@ -24,10 +24,7 @@ type notifyArgs struct {
 }
 
 func (a notifyArgs) check() error {
-	if (a.Channel == "") != (a.ChatID == "") {
-		return fault.Invalid("notify_channel", "notify_channel and notify_chat_id go together; give both or neither")
-	}
-	return nil
+	return work.CheckNotify(work.Notify{Channel: a.Channel, ChatID: a.ChatID})
 }
 
 func (a notifyArgs) place() *work.Notify {

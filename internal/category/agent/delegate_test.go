@@ -78,6 +78,7 @@ func TestSendToAgent(t *testing.T) {
 		t.Errorf("what was asked upwards is not there: %+v", r)
 	}
 	tooltest.Invalid(t, b.cat, who, "send_to_agent", `{"agent_id":"coder","prompt":" "}`, "prompt")
+	tooltest.Invalid(t, b.cat, who, "send_to_agent", `{"agent_id":"coder","prompt":"x","notify_channel":"fax","notify_chat_id":"7"}`, "notify_channel")
 	tooltest.Invalid(t, b.cat, who, "send_to_agent", `{"agent_id":"coder","prompt":"x","notify_channel":"telegram"}`, "notify_channel")
 }
 

@@ -47,7 +47,7 @@ type createReminderArgs struct {
 
 // Validate checks what needs neither the clock nor the database.
 func (a createReminderArgs) Validate() error {
-	if err := cmp.Or(checkText("channel", a.Channel), checkText("chat_id", a.ChatID)); err != nil {
+	if err := cmp.Or(work.CheckChannel("channel", a.Channel), checkText("chat_id", a.ChatID)); err != nil {
 		return err
 	}
 	if a.Mode == callback {

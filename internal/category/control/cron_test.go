@@ -90,6 +90,8 @@ func TestScheduleTask_refuses(t *testing.T) {
 		{"no task", `{"cron":"0 9 * * *","task":" ","name":"n"}`, "task"},
 		{"no name", `{"cron":"0 9 * * *","task":"x","name":""}`, "name"},
 		{"two lines", `{"cron":"0 9 * * *","task":"x","name":"a\nb"}`, "name"},
+		{"a channel that there is not", `{"cron":"0 9 * * *","task":"x","name":"n","notify_channel":"fax","notify_chat_id":"7"}`, "notify_channel"},
+		{"a thread of nothing", `{"cron":"0 9 * * *","task":"x","name":"n","notify_thread_id":"7"}`, "notify_channel"},
 		{"half an address", `{"cron":"0 9 * * *","task":"x","name":"n","notify_chat_id":"7"}`, "notify_channel"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -106,9 +108,37 @@ func TestScheduleTask_has_bounds(t *testing.T) {
 	for _, agent := range []string{"ceo", "stranger", "nobody"} {
 		tooltest.Fault(t, cat, tooltest.Who("lead"), "schedule_task", fmt.Sprintf(`{"cron":"0 9 * * *","task":"x","name":"n","agent_id":%q}`, agent), fault.NotFound)
 	}
-	exec(t, db, `insert into schedules (id, agent_id, created_by, name, cron, timezone, task)
-		select 's' || n, 'coder', 'lead', 's' || n, '0 9 * * *', 'UTC', 'x' from generate_series(1, 100) n`)
+	exec(t, db, `insert into schedules (id, agent_id, created_by, name, cron, timezone, task, next_slot)
+		select 's' || n, 'coder', 'lead', 's' || n, '0 9 * * *', 'UTC', 'x', now() from generate_series(1, 100) n`)
 	tooltest.Fault(t, cat, tooltest.Who("lead"), "schedule_task", `{"cron":"0 9 * * *","task":"x","name":"n"}`, fault.TooLarge)
+}
+
+// TestScheduleTask_once: what was for once is in nobody's way when it is over,
+// neither by its name nor by its number, and stays to be seen until then.
+func TestScheduleTask_once(t *testing.T) {
+	t.Parallel()
+	db := postgrestest.New(t)
+	cat := setup(t, db)
+	const once = `{"cron":"@at 2026-12-24T09:00:00Z","task":"x","name":"call"}`
+	lead := tooltest.Who("lead")
+	first := tooltest.OK[cronShown](t, cat, lead, "schedule_task", once).ID
+	tooltest.Fault(t, cat, lead, "schedule_task", once, fault.Conflict)
+	exec(t, db, `update schedules set next_slot = null`) // it has had its slot, and runs
+	work := uuid.New()
+	exec(t, db, `insert into work (id, kind, source, agent_id, from_agent, payload, root_id) values ($1, 'prompt', 'schedule', 'lead', 'lead', '{}', $1)`, work)
+	exec(t, db, `insert into firings (schedule_id, slot, state, work_id) values ($1, now(), 'queued', $2)`, first, work)
+	tooltest.Fault(t, cat, lead, "schedule_task", once, fault.Conflict)
+	exec(t, db, `update work set state = 'done', finished_at = now()`)
+	tooltest.Fault(t, cat, tooltest.Who("ceo"), "schedule_task", `{"cron":"0 9 * * *","task":"x","name":"call","agent_id":"lead"}`, fault.Conflict) // not the ceo's to clear
+	if again := tooltest.OK[cronShown](t, cat, lead, "schedule_task", once).ID; again == first {
+		t.Error("the old one came back")
+	}
+	if got := tooltest.OK[cronList](t, cat, lead, "list_cron_tasks", `{}`); len(got.Tasks) != 1 || got.Tasks[0].State != "active" {
+		t.Errorf("listed %+v", got)
+	}
+	exec(t, db, `insert into schedules (id, agent_id, created_by, name, cron, timezone, task)
+		select 's' || n, 'lead', 'lead', 's' || n, '@at 2026-11-24T09:00:00Z', 'UTC', 'x' from generate_series(1, 100) n`)
+	daily(t, cat, lead, "lead", "one more")
 }
 
 // TestCronOwnership: whoever made a schedule, or stands above, changes it, and
@@ -359,6 +389,7 @@ func TestCreateReminder_refuses(t *testing.T) {
 		{"a callback without prompt", `{"time":"5m","message":"m","channel":"line","chat_id":"8","mode":"agent_callback"}`, "prompt"},
 		{"a prompt that nobody reads", `{"time":"5m","message":"m","channel":"line","chat_id":"8","prompt":"p"}`, "prompt"},
 		{"no message", `{"time":"5m","channel":"line","chat_id":"8"}`, "message"},
+		{"a channel that there is not", `{"time":"5m","message":"m","channel":"fax","chat_id":"8"}`, "channel"},
 		{"no chat", `{"time":"5m","message":"m","channel":"line","chat_id":""}`, "chat_id"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -21,6 +21,8 @@ var (
 	scheduleTaskSQL string
 	//go:embed schedule_count.sql
 	scheduleCountSQL string
+	//go:embed schedule_over.sql
+	scheduleOverSQL string
 )
 
 // maxSchedules is how many schedules one agent may have made.
@@ -45,10 +47,11 @@ func (a scheduleTaskArgs) Validate() error {
 	if err := cmp.Or(checkText("task", a.Task), checkName("name", a.Name)); err != nil {
 		return err
 	}
-	if (a.Channel == "") != (a.ChatID == "") || a.ThreadID != "" && a.Channel == "" {
-		return fault.Invalid("notify_channel", "notify_channel and notify_chat_id go together; give both or neither")
-	}
-	return nil
+	return work.CheckNotify(a.place())
+}
+
+func (a scheduleTaskArgs) place() work.Notify {
+	return work.Notify{Channel: a.Channel, ChatID: a.ChatID, ThreadID: a.ThreadID}
 }
 
 // notify is where results are told, as JSON; nil: nowhere.
@@ -56,7 +59,7 @@ func (a scheduleTaskArgs) notify() (*string, error) {
 	if a.Channel == "" {
 		return nil, nil
 	}
-	encoded, err := json.Marshal(work.Notify{Channel: a.Channel, ChatID: a.ChatID, ThreadID: a.ThreadID})
+	encoded, err := json.Marshal(a.place())
 	if err != nil {
 		return nil, fmt.Errorf("encode notify: %w", err)
 	}
@@ -94,6 +97,9 @@ func (c control) scheduleTask(ctx context.Context, who caller.Caller, a schedule
 		}
 		if have.N >= maxSchedules {
 			return fault.New(fault.TooLarge, "you have %d scheduled tasks, which is the most; delete one with delete_cron_task", have.N)
+		}
+		if _, err := postgres.Exec(ctx, tx, scheduleOverSQL, pgx.StrictNamedArgs{"agent": who.Agent, "agent_id": agentID, "name": a.Name}); err != nil {
+			return fmt.Errorf("clear name: %w", err)
 		}
 		_, err = postgres.Exec(ctx, tx, scheduleTaskSQL, pgx.StrictNamedArgs{
 			"id": task.ID, "agent": who.Agent, "agent_id": agentID, "name": a.Name, "cron": s.Cron, "timezone": zone, "task": a.Task,
