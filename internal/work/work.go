@@ -44,9 +44,9 @@ const (
 	KindCall   Kind = "call"
 )
 
-// Upwards is the source of what an agent asks of one above it. Its run may call
-// only tools that read, of those that both agents may: else whoever could not
-// do a thing would have it done by asking a superior.
+// Upwards is the source of what an agent asks of one above it. Its run has no
+// tools: else whoever may not do a thing, or not see what a superior keeps, would
+// get it by asking, and a text that an agent below was shown would be heard above.
 const Upwards = "send_to_superior"
 
 // Prompt is what a model is to answer.

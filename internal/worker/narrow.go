@@ -19,19 +19,20 @@ import (
 // each of them may call now without anybody's leave: what an agent needs an
 // approval or a grant for, or has argument rules on, it cannot have done by
 // somebody who does not. An ephemeral agent has its maker's restrictions
-// itself, so there only the maker's lists count. Of what is asked upwards only
-// those that read are left.
+// itself, so there only the maker's lists count. What is asked upwards is
+// answered without tools.
 func Narrow(db postgres.DB, tools *catalog.Catalog) func(context.Context, work.Leased) ([]string, error) {
 	reader := standing.NewReader(db)
 	return func(ctx context.Context, l work.Leased) ([]string, error) {
-		if len(l.NarrowedBy) == 0 {
+		switch {
+		case l.Source == work.Upwards:
+			return []string{}, nil
+		case len(l.NarrowedBy) == 0:
 			return nil, nil
 		}
 		names := []string{}
 		for _, e := range tools.All() {
-			if l.Source != work.Upwards || e.Hints.ReadOnly {
-				names = append(names, e.Name)
-			}
+			names = append(names, e.Name)
 		}
 		for _, agent := range l.NarrowedBy {
 			who := standing.Who{Agent: agent, Credential: work.Credential(l.ID), Scopes: []string{caller.ScopeAll}}

@@ -17,9 +17,8 @@
 // (pairing_manage) is decided by a person.
 //
 // Agents give work to those below and ask those above them, never themselves. A
-// spawned run may call what both agents may, one that answers a report what
-// both may and only reads, and an ephemeral agent has all its maker's
-// restrictions.
+// spawned run may call what both agents may, one that answers an agent below
+// calls nothing, and an ephemeral agent has all its maker's restrictions.
 //
 // Nothing is deleted: an agent is archived, and an operator can restore it; of
 // a persona every version is kept. The tools never show a key, its hash or

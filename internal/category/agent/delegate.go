@@ -62,7 +62,7 @@ func (c agent) give(ctx context.Context, who caller.Caller, d delegate) (queuedR
 		if err != nil {
 			return err
 		}
-		if above { // its run answers, and does nothing on the words of one below it
+		if above { // its run answers, and calls nothing on the words of one below it
 			d.item.Source, d.item.NarrowedBy = work.Upwards, []string{who.Agent}
 		}
 		queued, err = enqueue(ctx, tx, who, d.item)
@@ -90,7 +90,7 @@ func receipt(queued work.Queued, agentID string) queuedResult {
 }
 
 // upwardsNote keeps a report from waiting for what does not come.
-const upwardsNote = "Your superior answers it, and can look up only what you have the tools for too; it changes and sends nothing for you"
+const upwardsNote = "Your superior answers without tools, from what you tell it: it looks nothing up, and does nothing, on your words"
 
 // mayAsk applies the rule of delegation: agents ask those that report to them
 // and those that they report to, directly or through others, never themselves;

@@ -71,7 +71,7 @@ func TestSendToAgent(t *testing.T) {
 	}
 	// A superior does not lend its tools to those below it.
 	up := tooltest.OK[receipt](t, b.cat, tooltest.Who("coder"), "send_to_agent", `{"agent_id":"ceo","prompt":"upwards, past the lead"}`)
-	if i := b.item(t, up.MessageID); i.Source != work.Upwards || !slices.Equal(i.NarrowedBy, []string{"coder"}) || !strings.Contains(up.Note, "sends nothing for you") {
+	if i := b.item(t, up.MessageID); i.Source != work.Upwards || !slices.Equal(i.NarrowedBy, []string{"coder"}) || !strings.Contains(up.Note, "without tools") {
 		t.Errorf("upwards: %+v, %q", i, up.Note)
 	}
 	if r := tooltest.OK[responses](t, b.cat, tooltest.Who("coder"), "check_responses", `{"agent_id":"ceo"}`); len(r.Responses) != 1 || r.Responses[0].MessageID != up.MessageID {
