@@ -579,6 +579,32 @@ func TestDispatch(t *testing.T) {
 	}
 }
 
+// TestDispatchNothingThatCannotRun: what a worker would not take, SQS is not told
+// of; else the two would pass it to and fro.
+func TestDispatchNothingThatCannotRun(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]string{
+		"the doer is paused":                `update agents set state = 'paused' where id = 'bob'`,
+		"the asker is stopped":              `insert into stops (agent_id, stopped_by) values ('alice', 'test')`,
+		"a stop came over it and is lifted": `insert into stops (stopped_by, stopped_at, resumed_at) values ('test', clock_timestamp(), clock_timestamp())`,
+		"it is for later":                   `update work set run_at = clock_timestamp() + interval '1 minute'`,
+		"there is no place":                 `update agents set max_concurrent = 1; insert into work (id, kind, source, agent_id, from_agent, payload, root_id, state, lease_until) values (gen_random_uuid(), 'prompt', 'x', 'bob', 'alice', '{}', gen_random_uuid(), 'running', now() + interval '1 minute')`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t, postgrestest.New(t))
+			id := b.queued(ask("x")).ID
+			b.exec(change)
+			if sent, err := work.Dispatch(t.Context(), b.db, &sender{}); err != nil || sent != 0 {
+				t.Errorf("told of %d, %v", sent, err)
+			}
+			if leased, err := b.q.Claim(t.Context(), 1, id); err != nil || len(leased) != 0 {
+				t.Errorf("claimed %d, %v", len(leased), err)
+			}
+		})
+	}
+}
+
 // asking is a sender that is still at it when a test looks around.
 type asking struct {
 	during func(ctx context.Context, ids []string)

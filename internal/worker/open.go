@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-lambda-go/lambda"
 
 	"pawgate/internal/client/chat"
+	"pawgate/internal/client/sqs"
 	"pawgate/internal/loop"
 	"pawgate/internal/router"
 	"pawgate/internal/settings"
@@ -22,6 +23,7 @@ type Settings struct {
 	router.Settings
 	Chat   chat.Config
 	Models Models
+	Queue  sqs.Config
 }
 
 // New is a worker whose calls go through a router's gate. Where no model is
@@ -59,6 +61,8 @@ func Lambda() {
 		var r *router.Router
 		if r, err = router.Open(ctx, s.Settings, router.Version, log); err == nil {
 			w := New(r, s.Chat, s.Models, "agent-worker "+time.Now().UTC().Format(time.RFC3339))
+			queue, told := sqs.New(s.Queue)
+			w.Tell = work.Teller(r.DB, queue, told)
 			lambda.Start(func(ctx context.Context, batch events.SQSEvent) (events.SQSEventResponse, error) {
 				if len(batch.Records) == 0 { // the clock of EventBridge, not SQS
 					r.SendCards(ctx)

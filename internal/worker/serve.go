@@ -79,6 +79,9 @@ func (w Worker) Batch(ctx context.Context, batch events.SQSEvent) (events.SQSEve
 		})
 	}
 	all.Wait()
+	if w.Tell != nil && len(batch.Records) > 0 {
+		w.Tell(context.WithoutCancel(ctx)) // bounds itself, well within the margin
+	}
 	response := events.SQSEventResponse{BatchItemFailures: []events.SQSBatchItemFailure{}}
 	for i, m := range batch.Records {
 		if failed[i] {

@@ -44,6 +44,9 @@ type Worker struct {
 	// Narrow gives the tools that agents leave to work they asked for; nil when
 	// there is nothing to narrow.
 	Narrow func(ctx context.Context, l work.Leased) ([]string, error)
+	// Tell tells SQS at once of what a batch has made due: a notice of a result,
+	// or what waited for its place. nil: workers look for themselves.
+	Tell   func(context.Context)
 	Models Models
 	Log    *slog.Logger
 }

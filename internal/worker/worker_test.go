@@ -565,6 +565,31 @@ func TestUnheard(t *testing.T) {
 	}
 }
 
+// TestTellsOfWhatItMadeDue: the notice of a result does not wait for the clock.
+func TestTellsOfWhatItMadeDue(t *testing.T) {
+	s := newStage(t)
+	var heard heard
+	s.worker.Tell = work.Teller(s.db, &heard, true)
+	id := s.enqueue(func(i *work.Item) { i.Notify = &work.Notify{Channel: "line", ChatID: "8"} })
+	if _, err := s.worker.Batch(t.Context(), sqsBatch(id.String())); err != nil {
+		t.Fatal(err)
+	}
+	notice, err := postgres.One[struct{ ID string }](t.Context(), s.db, `select id::text from work where source = 'notice'`, nil)
+	if diff := cmp.Diff([]string{notice.ID}, heard.ids); err != nil || diff != "" {
+		t.Errorf("%v, told of (-want +got):\n%s", err, diff)
+	}
+	if _, err := s.worker.Batch(t.Context(), events.SQSEvent{}); err != nil || len(heard.ids) != 1 {
+		t.Errorf("%v, the clock told of %v", err, heard.ids)
+	}
+}
+
+type heard struct{ ids []string }
+
+func (h *heard) Send(_ context.Context, ids []string) ([]string, error) {
+	h.ids = append(h.ids, ids...)
+	return nil, nil
+}
+
 type told struct{}
 
 func (told) Send(context.Context, []string) ([]string, error) { return nil, nil }
