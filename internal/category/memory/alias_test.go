@@ -82,9 +82,37 @@ func TestAlias(t *testing.T) {
 			t.Errorf("Bob's team is %q", got)
 		}
 	})
-	t.Run("another agent's aliases are its own", func(t *testing.T) {
-		if got := tooltest.OK[struct{ Total int }](t, c, tooltest.Who("b"), "memory_alias_list", `{}`); got.Total != 0 {
-			t.Errorf("b has %d", got.Total)
+	t.Run("MEM-13 another agent's aliases are its own", func(t *testing.T) {
+		other := tooltest.Who("b")
+		got := tooltest.OK[struct {
+			Aliases []added
+			Total   int
+		}](t, c, other, "memory_alias_list", `{}`)
+		if got.Total != 0 || len(got.Aliases) != 0 {
+			t.Errorf("b has %+v", got)
+		}
+		store(t, c, "b", "Robert Miller wrote a letter")
+		storeFact(t, c, "Robert", "desk", fact{object: "4"})
+		if found := contents(t, c, "b", "bob"); len(found) != 0 {
+			t.Errorf("by another's alias b finds %q", found)
+		}
+		// What b says of the same names moves nothing of another.
+		for _, pair := range [][2]string{{"Robert", "Rob"}, {"Zed", "Robert"}} {
+			if made := tooltest.OK[added](t, c, other, "memory_alias_add", map[string]any{"canonical": pair[0], "alias": pair[1]}); made.Names > 3 {
+				t.Errorf("%v now has %d names of b", pair, made.Names)
+			}
+		}
+		if found := contents(t, c, "b", "zed"); len(found) != 1 {
+			t.Errorf("by its own alias b finds %q", found)
+		}
+		if found := contents(t, c, "a", "bob"); !slices.Contains(found, "Robert Smith signed the contract") {
+			t.Errorf("by its own alias a finds %q", found)
+		}
+		if found := contents(t, c, "a", "zed"); len(found) != 0 {
+			t.Errorf("by b's alias a finds %q", found)
+		}
+		if desk := objectAt(t, c, "Bob", "desk", "2026-12-02"); desk != "4" {
+			t.Errorf("Bob's desk is %q", desk)
 		}
 	})
 	tooltest.Invalid(t, c, who, "memory_alias_add", `{"canonical":" ","alias":"x"}`, "canonical")

@@ -259,12 +259,21 @@ func TestConsolidationStatus(t *testing.T) {
 	if got := get(); got.Waiting != 1 || got.Semantic != 0 || got.LastRun != nil {
 		t.Errorf("before: %+v", got)
 	}
-	tooltest.OK[stored](t, c, who, "memory_store", map[string]any{"content": "what it taught", "layer": "semantic", "derived_from": []string{event}})
+	lesson := tooltest.OK[stored](t, c, who, "memory_store", map[string]any{"content": "what it taught", "layer": "semantic", "derived_from": []string{event}}).MemoryID
 	if _, err := memory.Consolidate(t.Context(), db, "a", noon); err != nil {
 		t.Fatal(err)
 	}
 	if got := get(); got.Waiting != 0 || got.Semantic != 1 || got.LastRun == nil || !got.LastRun.RanAt.Equal(noon) {
 		t.Errorf("after: %+v", got)
+	}
+	// A lesson that was taken back taught nothing, and an event that was corrected waits no more.
+	tooltest.OK[stored](t, c, who, "memory_store", map[string]any{"content": "it taught nothing", "layer": "semantic", "supersedes": lesson})
+	if got := get(); got.Waiting != 1 {
+		t.Errorf("after the lesson was taken back: %+v", got)
+	}
+	tooltest.OK[stored](t, c, who, "memory_store", map[string]any{"content": "a small event", "importance": 2, "supersedes": event})
+	if got := get(); got.Waiting != 0 {
+		t.Errorf("after the event was corrected: %+v", got)
 	}
 }
 

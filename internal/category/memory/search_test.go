@@ -218,6 +218,11 @@ func TestSearchHidesWhatDoesNotCount(t *testing.T) {
 			t.Fatal(err)
 		}
 		tooltest.Fault(t, c, who, "memory_read", map[string]any{"memory_id": gone}, "not_found")
+		if got := tooltest.OK[batch](t, c, who, "memory_fetch_batch", map[string]any{"ids": []string{gone}}); len(got.Memories) != 0 {
+			t.Errorf("fetched %+v", got)
+		}
+		// Nor does anything follow from it.
+		tooltest.Fault(t, c, who, "memory_store", map[string]any{"content": "drawn from what is gone by " + state, "derived_from": []string{gone}}, "not_found")
 	}
 	for _, query := range []string{"note", ""} {
 		if got := search(t, c, "a", query); len(got.Memories) != 1 || got.Memories[0].ID != kept {
