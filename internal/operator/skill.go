@@ -233,7 +233,7 @@ func (s *session) skillOf(ctx context.Context, agent, scope, name string) (store
 	}
 	found, err := store.Find(ctx, s.db, store.Global, "", name)
 	if f, ok := fault.Of(err); ok && f.Reason == fault.NotFound {
-		return found, fault.New(fault.NotFound, "%s has no skill %s; skill list %s shows those there are", agent, printableName(name), agent)
+		return found, fault.New(fault.NotFound, "%s has no skill %s; pawgate skill list %s shows those there are", agent, printableName(name), agent)
 	}
 	return found, err
 }
@@ -261,7 +261,7 @@ func (s *session) skillRemove(ctx context.Context, _ caller.Caller, a skillRemov
 	}
 	row, err := postgres.One[struct{ SkillID string }](ctx, s.db, skillRemoveSQL, pgx.StrictNamedArgs{"scope": scope, "agent": owner, "name": strings.TrimSpace(a.SkillName)})
 	if errors.Is(err, pgx.ErrNoRows) {
-		return skillRemoved{}, fault.New(fault.NotFound, "there is no such skill %s; skill list %s shows those there are", printableName(a.SkillName), a.AgentID)
+		return skillRemoved{}, fault.New(fault.NotFound, "there is no such skill %s; pawgate skill list %s shows those there are", printableName(a.SkillName), a.AgentID)
 	}
 	if err != nil {
 		return skillRemoved{}, fmt.Errorf("remove skill: %w", err)

@@ -110,7 +110,7 @@ func (m *moved) refuse(err error) error {
 		m.Risk, m.Findings = risk, f.Fields["findings"]
 	}
 	if digest, ok := f.Fields["content_sha256"].(string); ok && f.Reason == store.Unsafe {
-		m.Error += "; to take it all the same, look at it with skill scan and give --accept-risk " + digest
+		m.Error += "; to take it all the same, look at it with pawgate skill scan and give --accept-risk " + digest
 	}
 	return nil
 }
