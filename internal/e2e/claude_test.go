@@ -5,7 +5,6 @@ package e2e
 import (
 	"encoding/json"
 	"maps"
-	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
 	"os"
@@ -58,13 +57,12 @@ func testRevision(t *testing.T, path string, p *pawgate) string {
 		t.Fatal(err)
 	}
 	var settled atomic.Value
-	srv := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+	srv := reverseProxy(t, func(r *httputil.ProxyRequest) {
 		r.SetURL(to)
 		if v := r.In.Header.Get("Mcp-Protocol-Version"); v != "" {
 			settled.Store(v)
 		}
-	}})
-	t.Cleanup(srv.Close)
+	})
 	c := newClaude(t, path)
 	add(t, c, &pawgate{MCP: srv.URL + "/mcp"}, "pawgate", "http", p.Key)
 	c.wantConnected(t, "pawgate")

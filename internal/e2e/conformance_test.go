@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"encoding/json"
-	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
 	"os"
@@ -125,15 +124,11 @@ func bearerProxy(t *testing.T, target, key string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	srv := httptest.NewServer(&httputil.ReverseProxy{
-		FlushInterval: -1,
-		Rewrite: func(r *httputil.ProxyRequest) {
-			r.Out.URL.Scheme, r.Out.URL.Host = to.Scheme, to.Host
-			r.Out.Host = r.In.Host
-			r.Out.Header.Set("Authorization", "Bearer "+key)
-		},
+	srv := reverseProxy(t, func(r *httputil.ProxyRequest) {
+		r.Out.URL.Scheme, r.Out.URL.Host = to.Scheme, to.Host
+		r.Out.Host = r.In.Host
+		r.Out.Header.Set("Authorization", "Bearer "+key)
 	})
-	t.Cleanup(srv.Close)
 	return srv.URL + to.Path
 }
 

@@ -8,8 +8,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -238,6 +241,28 @@ func runProcess(t testing.TB, bound time.Duration, dir string, env []string, nam
 		return stdout.String() + stderr.String(), err
 	}
 	return stdout.String(), nil
+}
+
+// reverseProxy stands between a client and a server. It reads a request whole
+// before it passes it on: one whose answer begins while its body is still read
+// can be cut off (golang.org/issue/40747).
+func reverseProxy(t *testing.T, rewrite func(*httputil.ProxyRequest)) *httptest.Server {
+	t.Helper()
+	pass := &httputil.ReverseProxy{FlushInterval: -1, Rewrite: rewrite}
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		r.Body, r.ContentLength, r.TransferEncoding = io.NopCloser(bytes.NewReader(body)), int64(len(body)), nil
+		if len(body) == 0 {
+			r.Body = http.NoBody
+		}
+		pass.ServeHTTP(w, r)
+	}))
+	t.Cleanup(srv.Close)
+	return srv
 }
 
 // tail is the last n bytes of a text.
