@@ -36,10 +36,10 @@ func Up(ctx context.Context, url string) ([]Applied, error) {
 		return nil, err
 	}
 	defer db.Close()
-	switch pending, err := provider.HasPending(ctx); {
+	switch pending, err := pending(ctx, provider); {
 	case err != nil:
-		return nil, fmt.Errorf("read migration status: %w", err)
-	case !pending:
+		return nil, err
+	case pending == 0:
 		return nil, nil // nearly always: nobody is waited for
 	}
 	unlock, err := acquire(ctx, db)
@@ -97,17 +97,27 @@ func Pending(ctx context.Context, url string) (int, error) {
 		return 0, err
 	}
 	defer db.Close()
+	return pending(ctx, provider)
+}
+
+// pending counts what is missing, all of which must come after what is there:
+// an older migration would undo what newer ones made.
+func pending(ctx context.Context, provider *goose.Provider) (int, error) {
 	status, err := provider.Status(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("read migration status: %w", err)
 	}
-	pending := 0
-	for _, s := range status {
-		if s.State == goose.StatePending {
-			pending++
+	missing := 0
+	for _, s := range status { // by their numbers
+		switch {
+		case s.State == goose.StatePending:
+			missing++
+		case missing > 0:
+			return 0, fmt.Errorf("the database has migration %d but not every one before it: another build of pawgate made it, "+
+				"whose numbers differ; export what it holds with that build and start on an empty database (another DATABASE_URL, or PAWGATE_DATA)", s.Source.Version)
 		}
 	}
-	return pending, nil
+	return missing, nil
 }
 
 // Files are the migrations, for tests that derive a name from them.

@@ -111,6 +111,20 @@ func TestUpWaits(t *testing.T) {
 	}
 }
 
+// TestAnotherBuild: a database in which an early migration is missing is left
+// alone, and its user is told what to do.
+func TestAnotherBuild(t *testing.T) {
+	t.Parallel()
+	at := postgrestest.CloneURL(t)
+	execute(t, at, "delete from goose_db_version where version_id = 2")
+	if done, err := migrate.Up(t.Context(), at); err == nil || len(done) > 0 || !strings.Contains(err.Error(), "start on an empty database") {
+		t.Errorf("Up applied %v with error %v, want nothing and what to do", done, err)
+	}
+	if _, err := migrate.Pending(t.Context(), at); err == nil {
+		t.Error("Pending counts what cannot be applied")
+	}
+}
+
 // A connection string that cannot be read may hold the password in any place.
 func TestBadURL(t *testing.T) {
 	t.Parallel()
