@@ -1,6 +1,7 @@
 package budget_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -407,6 +408,8 @@ func TestNobodyWaitsInACircle(t *testing.T) {
 						rows[k].User = fmt.Sprint("user", random.IntN(20))
 					}
 					_, err = usage.Record(t.Context(), db, rows...)
+				case 4, 5: // as the gate ends calls: several at once, in no order
+					err = throughGate(t, db, random, id)
 				default:
 					var h budget.Hold
 					user := fmt.Sprint("user", random.IntN(20))
@@ -426,6 +429,32 @@ func TestNobodyWaitsInACircle(t *testing.T) {
 	if got := number(t, db, "select coalesce(sum(held), 0)::bigint from budget_spent"); got != 0 {
 		t.Errorf("%d are held by nobody", got)
 	}
+}
+
+// throughGate holds money for two calls and ends them in one statement of the
+// gate's.
+func throughGate(t *testing.T, db postgres.DB, random *rand.Rand, id string) error {
+	type finished struct {
+		Hold  string    `json:"hold"`
+		Usage usage.Row `json:"usage"`
+	}
+	var ended []finished
+	for k := range 2 {
+		agent, user := fmt.Sprint("bot", random.IntN(4)), fmt.Sprint("user", random.IntN(20))
+		h, err := budget.Reserve(t.Context(), db, budget.Ask{Agent: agent, User: user, Micros: 5})
+		if err != nil {
+			return err
+		}
+		r := spent(fmt.Sprint(id, "-", k), agent, 5)
+		r.User = user
+		ended = append(ended, finished{h.ID, r})
+	}
+	encoded, err := json.Marshal(ended)
+	if err != nil {
+		return err
+	}
+	_, err = db.Exec(t.Context(), "select gate_settle_paid('[]', $1)", string(encoded))
+	return err
 }
 
 func idsOf(t *testing.T, db postgres.DB) ([]string, error) {

@@ -343,6 +343,9 @@ begin
     if jsonb_array_length(finished) > 0 then
         select array_agg(f ->> 'hold') filter (where f ->> 'hold' <> ''), jsonb_agg(f -> 'usage') filter (where jsonb_typeof(f -> 'usage') = 'object')
         into holds, costs from jsonb_array_elements(finished) f;
+        if holds is not null or costs is not null then
+            perform budget_lock(holds, coalesce(costs, '[]'));
+        end if;
         if holds is not null then
             perform budget_release(holds);
         end if;
