@@ -4,9 +4,9 @@
 -- plans the session keeps, and of expressions, which plpgsql evaluates by itself.
 
 -- Takes as many of the wanted tokens as there are from a bucket, and gives how
--- many there were before. A bucket that is not there is full.
+-- many there were before. A bucket that is not there is full. bucket_draw(jsonb)
+-- and bucket_wait stay for instances that run older code until they are replaced.
 -- +goose StatementBegin
-drop function bucket_draw(jsonb);
 create function bucket_draw(bucket text, burst double precision, per_minute double precision, wanted double precision)
 returns double precision language plpgsql as $$
 declare
@@ -44,7 +44,6 @@ $$;
 
 -- How many tokens a bucket has.
 -- +goose StatementBegin
-drop function bucket_wait(text, double precision, double precision);
 create function bucket_level(bucket text, burst double precision, per_minute double precision)
 returns double precision language plpgsql stable as $$
 begin
