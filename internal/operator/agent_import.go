@@ -22,7 +22,7 @@ var agentEvolutionSQL string
 
 type importArgs struct {
 	Source  string `json:"source" doc:"The text of the agent.toml"`
-	Soul    string `json:"soul,omitempty" doc:"The text of the SOUL.md beside it"`
+	Soul    string `json:"soul,omitempty" doc:"The text of its SOUL.md; if left out, of the one beside agent.toml"`
 	Replace bool   `json:"replace,omitempty" doc:"Replace the agent of that name, its lists too"`
 }
 

@@ -21,7 +21,7 @@ func agentRows() []row {
 		{name: "agent create", operands: []operand{anAgent}, examples: []string{
 			`agent create clerk --display-name "Clerk" --allow "memory_*,list_agents" --deny memory_store`, "--stack prod agent create clerk"}},
 		{name: "agent import", operands: []operand{{word: "FILE", argument: "source", many: true}}, run: importFiles, examples: []string{
-			"agent import clerk/agent.toml", "agent import agents/*/agent.toml", "agent import - --replace < agent.toml"}},
+			"agent import clerk/agent.toml", "agent import agents/*/agent.toml", "agent import clerk.toml --soul clerk.md", "agent import - --replace < agent.toml"}},
 		{name: "agent export", operands: []operand{anAgent}, run: export, examples: []string{"agent export clerk > agent.toml", "agent export clerk --soul > SOUL.md"}},
 		{name: "agent list", examples: []string{"agent list", "agent list --all --json"},
 			view: view{list: "agents", empty: "no agents; pawgate agent create makes one", columns: []column{
@@ -73,6 +73,11 @@ func importFiles(ctx context.Context, a *app, p parsed, r row) error {
 	files, err := readFiles(a.stdin, names)
 	if err != nil {
 		return err
+	}
+	if name, given := p.args["soul"].(string); given {
+		if files[0].soul, err = namedSoul(name, len(files)); err != nil {
+			return err
+		}
 	}
 	run, leave, err := a.runner(ctx, p.stack)
 	if err != nil {
@@ -132,6 +137,19 @@ func beside(name string) (string, error) {
 		return "", nil
 	}
 	return readUTF8(nil, path)
+}
+
+// namedSoul reads the persona that --soul names. An empty one would be taken for
+// none.
+func namedSoul(name string, files int) (string, error) {
+	if files > 1 || name == "-" {
+		return "", usagef("--soul names a file, the SOUL.md of one FILE; each of several agent.toml takes the one beside it")
+	}
+	text, err := readUTF8(nil, name)
+	if err == nil && text == "" {
+		return "", fmt.Errorf("%s is empty; leave --soul out to keep the persona as it is", name)
+	}
+	return text, err
 }
 
 // readUTF8 refuses what would not come out again as it went in.

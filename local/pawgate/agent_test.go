@@ -46,6 +46,35 @@ func TestAgent_folder(t *testing.T) {
 	}
 }
 
+// A file of any name goes in with the persona that is named, or is refused.
+func TestAgent_import_soul(t *testing.T) {
+	x := open(t)
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	for name, text := range map[string]string{"clerk.toml": "[agent]\nname = 'clerk'\n", "agent.toml": "[agent]\nname = 'bot'\n", "SOUL.md": "# Beside\n", "clerk.md": "# Clerk\r\n", "empty.md": ""} {
+		if err := os.WriteFile(at(name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, args := range map[string][]string{
+		"of two":     {at("clerk.toml"), at("agent.toml"), "--soul", at("clerk.md")},
+		"on stdin":   {at("clerk.toml"), "--soul", "-"},
+		"empty":      {at("clerk.toml"), "--soul", at("empty.md")},
+		"not a file": {at("clerk.toml"), "--soul", at("none.md")},
+	} {
+		if code := x.run(append([]string{"agent", "import"}, args...)...); code == 0 {
+			t.Errorf("%s: imported", name)
+		}
+	}
+	x.ok("agent", "import", at("clerk.toml"), "--soul", at("clerk.md"))
+	x.ok("agent", "import", at("agent.toml"), "--soul", at("clerk.md"))
+	for _, agent := range []string{"clerk", "bot"} {
+		if got := x.ok("agent", "export", agent, "--soul"); got != "# Clerk\r\n" {
+			t.Errorf("SOUL.md of %s is %q", agent, got)
+		}
+	}
+}
+
 func TestAgent_status(t *testing.T) {
 	x := open(t)
 	if out := x.ok("agent", "status"); !strings.Contains(out, "no agents") {
