@@ -15,7 +15,10 @@ import (
 
 	"pawgate/internal/catalog"
 	"pawgate/internal/category"
+	"pawgate/internal/client/chat"
+	"pawgate/internal/settings"
 	"pawgate/internal/tool"
+	"pawgate/internal/worker"
 )
 
 // TestCategoryIsComplete: a category is a row in the table, a package, a
@@ -85,6 +88,21 @@ func TestTemplateGuardsCategories(t *testing.T) {
 		}
 		if strings.Contains(string(text), "PAWGATE_ASSERTION_KEY") {
 			t.Errorf("%s: the signing key belongs to the router alone", row.Name)
+		}
+	}
+}
+
+// TestTemplateSetsTheWorker: whoever deploys says which models agents run on, of
+// every tier, without a template of their own.
+func TestTemplateSetsTheWorker(t *testing.T) {
+	resource := readTemplate(t).Resources["AgentWorkerFunction"]
+	text, err := yaml.Marshal(&resource)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range settings.List(chat.Config{}, worker.Models{}) {
+		if !strings.Contains(string(text), s.Name+": !Ref ") {
+			t.Errorf("template.yaml: AgentWorkerFunction has no %s, %s", s.Name, s.About)
 		}
 	}
 }
