@@ -23,14 +23,15 @@ with plan as (
     on conflict do nothing
     returning schedule_id, slot, state, work_id
 ), queued as (
-    insert into work (id, kind, source, agent_id, from_agent, payload, scopes, narrowed_by, root_id, notify, idempotency_key, run_at)
+    insert into work (id, kind, source, agent_id, from_agent, payload, scopes, narrowed_by, root_id, notify, idempotency_key, lane, run_at)
     select f.work_id, 'prompt', 'schedule', m.agent_id, m.created_by,
            jsonb_build_object('prompt', format('[Scheduled task %s, due at %s]', m.name, to_char(f.slot at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')) || E'\n' || m.task),
            m.scopes, m.narrowed_by || case when m.created_by = m.agent_id then '{}' else array[m.created_by] end, f.work_id, m.notify,
-           'slot/' || f.schedule_id || '/' || extract(epoch from f.slot),
+           'slot/' || f.schedule_id || '/' || extract(epoch from f.slot), 'schedule/' || f.schedule_id,
            clock_timestamp() + make_interval(secs => case when m.jitter_seconds = 0 then 0
                else abs(hashtextextended(f.schedule_id || f.slot, 0) % m.jitter_seconds) end)
     from fired f join moved m on m.id = f.schedule_id
     where f.state = 'queued'
+    order by f.slot -- and so in their lane
 )
 select count(*) filter (where state = 'queued') as fired, count(*) filter (where state <> 'queued') as passed from fired

@@ -3,6 +3,8 @@ package tick_test
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -13,6 +15,7 @@ import (
 	"pawgate/internal/postgres"
 	"pawgate/internal/postgres/postgrestest"
 	"pawgate/internal/tick"
+	"pawgate/internal/work"
 )
 
 var noon = time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC)
@@ -130,6 +133,63 @@ func TestTick(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestRunsOfOneScheduleTakeTurns: slots that are made up for, and those that wait
+// for the run before them, are done one after the other, oldest first, however
+// many workers there are; SQS hears of the one whose turn it is.
+func TestRunsOfOneScheduleTakeTurns(t *testing.T) {
+	t.Parallel()
+	for name, more := range map[string]string{"CRON-09 made up for": "misfire = 'all'", "queued behind the last run": "misfire = 'all', overlap = 'queue'"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t, postgrestest.New(t))
+			b.schedule("0 * * * *", noon.Add(-2*time.Hour), more)
+			b.exec(`insert into schedules (id, agent_id, created_by, name, cron, timezone, task, next_slot) values ('other', 'bob', 'alice', 'other', '0 12 * * *', 'UTC', 'else', $1)`, noon)
+			b.tick(noon)
+			queue := work.Queue{DB: b.db, Worker: "w"}
+			var done []string
+			for range 3 {
+				told := &heard{}
+				if _, err := work.Dispatch(t.Context(), b.db, told); err != nil {
+					t.Fatal(err)
+				}
+				leased, err := queue.Claim(t.Context(), 10)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if again, err := queue.Claim(t.Context(), 10); err != nil || len(again) > 0 {
+					t.Errorf("another worker got %d items, %v", len(again), err)
+				}
+				if len(told.ids) != len(leased) {
+					t.Errorf("SQS was told of %d items, %d could be claimed", len(told.ids), len(leased))
+				}
+				for _, l := range leased {
+					prompt, err := l.Prompt()
+					if err != nil {
+						t.Fatal(err)
+					}
+					_, after, _ := strings.Cut(prompt.Prompt, "T")
+					done = append(done, strings.Split(prompt.Prompt, "\n")[1]+" "+after[:5])
+					if ok, err := queue.Done(t.Context(), l, "done"); err != nil || !ok {
+						t.Fatalf("done: %v, %v", ok, err)
+					}
+				}
+			}
+			slices.Sort(done[:min(2, len(done))]) // the other schedule waits for nobody
+			if diff := cmp.Diff([]string{"else 12:00", "report 10:00", "report 11:00", "report 12:00"}, done); diff != "" {
+				t.Errorf("runs (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// heard is a sender that keeps what it was told of.
+type heard struct{ ids []string }
+
+func (h *heard) Send(_ context.Context, ids []string) ([]string, error) {
+	h.ids = append(h.ids, ids...)
+	return nil, nil
 }
 
 func TestTick_work(t *testing.T) {

@@ -251,10 +251,10 @@ func TestRunCronTask(t *testing.T) {
 		State string
 	}](t, cat, tooltest.Who("ceo"), "run_cron_task", `{"name":"n"}`)
 	item, err := postgres.One[struct {
-		AgentID, FromAgent string
-		NarrowedBy         []string
-	}](t.Context(), db, `select agent_id, from_agent, narrowed_by from work where id = @id`, pgx.StrictNamedArgs{"id": ran.RunID})
-	if err != nil || item.AgentID != "coder" || item.FromAgent != "lead" || len(item.NarrowedBy) != 2 {
+		AgentID, FromAgent, Lane string
+		NarrowedBy               []string
+	}](t.Context(), db, `select agent_id, from_agent, lane, narrowed_by from work where id = @id`, pgx.StrictNamedArgs{"id": ran.RunID})
+	if err != nil || item.AgentID != "coder" || item.FromAgent != "lead" || len(item.NarrowedBy) != 2 || !strings.HasPrefix(item.Lane, "schedule/") {
 		t.Errorf("queued %+v, %v", item, err)
 	}
 	tooltest.Fault(t, cat, tooltest.Who("lead"), "run_cron_task", `{"name":"n"}`, fault.InProgress)

@@ -1,4 +1,19 @@
 -- +goose Up
+-- Items of one lane are done one at a time, in the order in which they are due: the
+-- runs of a schedule, also when several slots are made up for at once.
+alter table work add column lane text;
+create index work_lanes on work (lane, run_at, id) where lane is not null and finished_at is null;
+
+-- Whether nothing of an item's lane comes before it. Whoever asks looks first
+-- whether it has one, which costs nothing.
+-- +goose StatementBegin
+create function work_turn(w work) returns boolean language sql stable as $$
+    select not exists (
+        select from work e
+        where e.lane = w.lane and e.finished_at is null and e.id <> w.id and (e.state = 'running' or (e.run_at, e.id) < (w.run_at, w.id)))
+$$;
+-- +goose StatementEnd
+
 -- max_concurrent bounds how many prompts of an agent are answered at once. Single
 -- calls (a notice, a reminder) are not counted and do not wait: they cost no model.
 
@@ -15,7 +30,7 @@ create function work_places(wanted uuid[]) returns setof uuid language sql stabl
     from agents a cross join lateral (
         select w.id
         from work w
-        where w.agent_id = a.id and w.kind = 'prompt' and w.state = 'queued' and w.run_at <= clock_timestamp()
+        where w.agent_id = a.id and w.kind = 'prompt' and w.state = 'queued' and w.run_at <= clock_timestamp() and (w.lane is null or work_turn(w))
           and not exists (select from stops s where s.agent_id is null or s.agent_id in (w.agent_id, w.from_agent)
                           having bool_or(s.resumed_at is null or s.stopped_at >= w.created_at))
         order by w.run_at, w.id
@@ -45,7 +60,7 @@ begin
     with due as (
         select w.id
         from work w join agents a on a.id = w.agent_id
-        where w.state = 'queued' and w.run_at <= clock_timestamp() and a.state = 'active'
+        where w.state = 'queued' and w.run_at <= clock_timestamp() and a.state = 'active' and (w.lane is null or work_turn(w))
           and (wanted is null or w.id = any(wanted))
           and not exists (select from stops s where s.agent_id is null or s.agent_id in (w.agent_id, w.from_agent)
                           having bool_or(s.resumed_at is null or s.stopped_at >= w.created_at))
