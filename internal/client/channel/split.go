@@ -96,7 +96,7 @@ func (s *splitter) add(b Block) {
 			s.limit = s.rest // a caption too small for anything is left out
 			continue
 		}
-		if !ok { // one grapheme longer than a message: no writing has it
+		if !ok { // not even one grapheme fits: no platform's limit is so small
 			return
 		}
 		s.now, b = Doc{head}, tail
@@ -205,6 +205,23 @@ func (b Block) unlink() Block {
 	return b
 }
 
+// maxGrapheme is how many code points stay together. Unicode's Stream-Safe Text
+// Format (UAX #15) has 30 marks on a letter; a heap of more is no writing, and
+// one longer than a message would take what follows it along.
+const maxGrapheme = 64
+
+// longest is how many bytes of a grapheme stay together; 0: all of it.
+func longest(grapheme string) int {
+	n := 0
+	for i := range grapheme {
+		if n == maxGrapheme {
+			return i
+		}
+		n++
+	}
+	return 0
+}
+
 func atomsOf(b Block) []atom {
 	var atoms []atom
 	for _, run := range b.Runs {
@@ -217,6 +234,11 @@ func atomsOf(b Block) []atom {
 			a := atom{run: run}
 			var boundaries int
 			a.run.Text, rest, boundaries, state = uniseg.StepString(rest, state)
+			for n := longest(a.run.Text); n > 0; n = longest(a.run.Text) {
+				piece := a
+				piece.run.Text, a.run.Text = a.run.Text[:n], a.run.Text[n:]
+				atoms = append(atoms, piece)
+			}
 			switch {
 			case strings.HasSuffix(a.run.Text, "\n"):
 				a.after = endOfLine

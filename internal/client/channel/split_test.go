@@ -146,6 +146,24 @@ func TestSplitLeavesBlanksOut(t *testing.T) {
 	})
 }
 
+// A heap of marks on one letter is longer than a message. What follows it is
+// not lost.
+func TestSplitLosesNothingBehindAHeapOfMarks(t *testing.T) {
+	source := "start a" + strings.Repeat("\u0301", 5000) + " end"
+	for _, limit := range []channel.Limit{{Max: 4096, Unit: channel.UTF16}, {Max: 4096, Unit: channel.Bytes}} {
+		var joined strings.Builder
+		for _, p := range channel.Split(channel.Parse(source), html, limit, limit) {
+			joined.WriteString(p.Plain)
+			if limit.Unit.Count(p.Text) > limit.Max || !utf8.ValidString(p.Text) {
+				t.Errorf("a part has %d units", limit.Unit.Count(p.Text))
+			}
+		}
+		if joined.String() != source {
+			t.Errorf("%d bytes arrive of %d", joined.Len(), len(source))
+		}
+	}
+}
+
 // FuzzSplit: no text breaks a limit, loses a visible character or hangs.
 func FuzzSplit(f *testing.F) {
 	f.Add("# a\n\n- **b** `c` [d](https://e.example)\n\n```x\ny\n```", 40)
