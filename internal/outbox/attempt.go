@@ -161,11 +161,12 @@ func (d *delivery) again(ctx context.Context, p *part, e *channel.Error, try int
 // fault words a part that is not sent: what is, and what to do.
 func (d *delivery) fault(p *part, e *channel.Error) *fault.Fault {
 	text, f := e.Error(), fault.New(fault.Unavailable, "")
+	stuck := e.Fate == channel.Unknown && !d.repeatable(p)
 	switch {
-	case e.Fate == channel.Unknown && d.repeatable(p):
+	case e.Fate == channel.Unknown && !stuck:
 		f = fault.Retry(fault.OutcomeUnknown, max(e.RetryAfter, time.Second), "")
 		text += "; repeat the same call soon: the platform will recognise it and not send twice"
-	case e.Fate == channel.Unknown:
+	case stuck:
 		f.Reason = fault.OutcomeUnknown
 		text += "; look into the chat first. The same call does not send it again; one with a new idempotency_key does"
 	case e.Fate == channel.Refused && e.Limited:
@@ -179,12 +180,26 @@ func (d *delivery) fault(p *part, e *channel.Error) *fault.Fault {
 	default:
 		f.RetryAfter = max(e.RetryAfter, time.Second)
 	}
-	if done := len(d.sentIDs()); done > 0 {
-		text += fmt.Sprintf("; %d of %d parts are sent, and the same call goes on with part %d", done, len(d.parts), p.N)
+	if len(d.parts) > 1 {
+		text += d.rest(p, stuck)
 	}
 	f.Message = text
 	if d.key != "" {
 		f.With("idempotency_key", d.key)
 	}
 	return f.With("channel", d.message.Channel).With("platform_code", e.Code).With("message_ids", d.sentIDs()).With("parts", len(d.parts))
+}
+
+// rest says what became of the other parts, and how they get there.
+func (d *delivery) rest(p *part, stuck bool) string {
+	done := len(d.sentIDs())
+	switch {
+	case stuck && p.N < len(d.parts):
+		return fmt.Sprintf("; %d of %d parts are sent, part %d may be, and those after it are not: send what is missing as a message of its own", done, len(d.parts), p.N)
+	case stuck:
+		return fmt.Sprintf("; %d of %d parts are sent, and part %d may be", done, len(d.parts), p.N)
+	case done > 0:
+		return fmt.Sprintf("; %d of %d parts are sent, and the same call goes on with part %d", done, len(d.parts), p.N)
+	}
+	return ""
 }

@@ -133,6 +133,10 @@ func TestResumesAtTheFailedPart(t *testing.T) {
 			if ids := fmt.Sprint(f.Fields["message_ids"]); ids != "[1]" || f.Fields["parts"] != 3 {
 				t.Errorf("the answer does not list what was sent: %v", f.Fields)
 			}
+			if stuck := mishap == channeltest.Reset; strings.Contains(f.Message, "goes on with part 2") == stuck ||
+				strings.Contains(f.Message, "part 2 may be, and those after it are not") != stuck {
+				t.Errorf("what the same call would do: %s", f.Message)
+			}
 			c.Then(nil)
 			sent, err := b.text(three, "k1")
 			if mishap == channeltest.Reset { // Telegram knows no keys: no second attempt
