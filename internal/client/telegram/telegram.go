@@ -160,7 +160,11 @@ func (Bot) CheckSticker(s channel.Sticker) error {
 
 // SendSticker sends a sticker that the bot has seen.
 func (b Bot) SendSticker(ctx context.Context, to string, s channel.Sticker, _ string) (channel.Receipt, error) {
-	return b.post(ctx, "sendSticker", message{"sticker": s.ID}.address(to))
+	r, err := b.post(ctx, "sendSticker", message{"sticker": s.ID}.address(to))
+	if e := (*channel.Error)(nil); errors.As(err, &e) && e.Do == adviceSticker {
+		e.Do = "sticker_id " + s.ID + " is unknown to this bot; " + e.Do
+	}
+	return r, err
 }
 
 // Identify asks getMe.
@@ -232,6 +236,8 @@ func (b Bot) read(response *safehttp.Response, result any) error {
 	return e
 }
 
+const adviceSticker = "use the file_id of a sticker that this bot has received"
+
 // explain says what to do about a refusal. The API has no codes finer than the
 // status; its descriptions are what there is.
 func explain(e *channel.Error, says string, migrated int64) {
@@ -245,7 +251,7 @@ func explain(e *channel.Error, says string, migrated int64) {
 	case strings.Contains(says, "chat not found"):
 		e.Do = "check chat_id; a person must have written to the bot first"
 	case strings.Contains(says, "file identifier"), strings.Contains(says, "sticker"):
-		e.Do = "use the file_id of a sticker that this bot has received"
+		e.Do = adviceSticker
 	case strings.Contains(says, "bot was blocked"), strings.Contains(says, "kicked"), strings.Contains(says, "not a member"):
 		e.Do = "the bot must be let back into the chat"
 	}

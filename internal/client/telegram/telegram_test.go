@@ -171,7 +171,7 @@ func TestSticker(t *testing.T) {
 	}
 	t.Run("MSG-22 a made-up sticker", func(t *testing.T) {
 		_, err := stickers.SendSticker(t.Context(), "1", channel.Sticker{ID: "MADE_UP_STICKER"}, "")
-		if e := failure(t, err); e.Fate != channel.Refused || !strings.Contains(e.Do, "file_id") {
+		if e := failure(t, err); e.Fate != channel.Refused || !strings.Contains(e.Do, "sticker_id MADE_UP_STICKER is") || !strings.Contains(e.Do, "file_id") {
 			t.Errorf("got %+v", e)
 		}
 		if stickers.CheckSticker(channel.Sticker{ID: "https://example.com/s.webp"}) == nil {
