@@ -4,7 +4,7 @@
 // database. A body is decoded (charset.go, guess.go), an HTML document is
 // parsed and cleaned of what a reader does not see (clean.go, hidden.go,
 // style.go), its main content is found (main.go) and written as markdown or
-// plain text; PDF text is read (pdf.go); a document is queried by CSS selector
+// plain text; PDF text is read (package pdftext); a document is queried by CSS selector
 // or JSON Pointer (selector.go). What leaves for a model goes through Fence,
 // which marks it as untrusted and keeps a page from forging the mark.
 //
