@@ -58,7 +58,7 @@ func push(w http.ResponseWriter, r *http.Request, sent map[string]int) {
 		return
 	}
 	key := r.Header.Get("X-Line-Retry-Key")
-	if n, again := sent[key]; again {
+	if n, again := sent[key]; again && key != "" { // without a key every request is a new one
 		w.Header().Set("X-Line-Accepted-Request-Id", "request-1")
 		w.WriteHeader(409)
 		fmt.Fprintf(w, `{"message":"The retry key is already accepted","sentMessages":[{"id":"%d"}]}`, n)
