@@ -163,6 +163,26 @@ func TestPhotoMSG02MSG15(t *testing.T) {
 	}
 }
 
+// Two pictures one after the other are two messages, the same one twice is one.
+func TestPhotoMSG18(t *testing.T) {
+	b := setup(t)
+	data := func(width int) string {
+		return "data:image/png;base64," + base64.StdEncoding.EncodeToString(picture(width, 3))
+	}
+	for i, c := range []struct {
+		source, caption string
+		repeated        bool
+	}{
+		{b.web.URL + "/small.png?n=1", "", false}, {b.web.URL + "/small.png?n=2", "", false}, {b.web.URL + "/small.png?n=1", "", true},
+		{data(7), "", false}, {data(8), "", false}, {data(7), "", true}, {data(7), "with words", false},
+	} {
+		sent := tooltest.OK[outbox.Sent](t, b.cat, b.who(), "send_photo", map[string]any{"channel": "telegram", "chat_id": "42", "url_or_path": c.source, "caption": c.caption})
+		if sent.Repeated != c.repeated {
+			t.Errorf("picture %d: repeated is %v, want %v", i, sent.Repeated, c.repeated)
+		}
+	}
+}
+
 func TestStickerMSG22(t *testing.T) {
 	b := setup(t)
 	tooltest.OK[outbox.Sent](t, b.cat, b.who(), "send_sticker", `{"channel":"telegram","chat_id":"42","sticker_id":"CAACAgIAAxkBAAE"}`)
