@@ -115,7 +115,7 @@ func TestMessageMSG18MSG19MSG21(t *testing.T) {
 	if sent.State != "accepted" || len(sent.MessageIDs) != 1 || sent.MessageIDs[0] != "77" || sent.ChatID != "42" { // L98: the platform's id is in the answer
 		t.Errorf("got %+v", sent)
 	}
-	if !strings.Contains(string(b.last().Body), `\u003cb\u003ehi`) {
+	if !strings.Contains(string(b.last().Body), "<b>hi") {
 		t.Errorf("sent %s", b.last().Body)
 	}
 	if again := tooltest.OK[outbox.Sent](t, b.cat, b.who(), "send_message", `{"channel":"telegram","chat_id":"team","text":"**hi**","idempotency_key":"k"}`); !again.Repeated {

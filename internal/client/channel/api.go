@@ -60,7 +60,7 @@ func (a *API) Get(ctx context.Context, path string) (*safehttp.Response, error) 
 // Post sends a JSON body to path, with more headers than the usual ones. Any
 // answer is a response; the error is an *Error about a request without one.
 func (a *API) Post(ctx context.Context, path string, more http.Header, body any) (*safehttp.Response, error) {
-	encoded, err := json.Marshal(body)
+	encoded, err := Encode(body)
 	if err != nil {
 		return nil, &Error{Platform: a.name, Fate: Refused, Says: "the request cannot be written", cause: err}
 	}
@@ -69,6 +69,16 @@ func (a *API) Post(ctx context.Context, path string, more http.Header, body any)
 		h[name] = values
 	}
 	return a.do(ctx, safehttp.Request{Method: http.MethodPost, URL: a.base + path, Body: encoded}, h)
+}
+
+// Encode is JSON without the escapes that only a page of HTML needs: six bytes
+// for each <, > and & are counted by platforms that bound a request.
+func Encode(body any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(body)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
 // File is an uploaded part of a form.

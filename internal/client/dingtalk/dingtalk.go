@@ -58,7 +58,7 @@ func New(a channel.Account, options ...safehttp.Option) (channel.Platform, error
 func (Robot) Traits() channel.Traits {
 	return channel.Traits{
 		Name:       "dingtalk",
-		Text:       channel.Limit{Max: 9000, Unit: channel.Bytes}, // JSON writes some characters with two bytes
+		Text:       channel.Limit{Max: 7500, Unit: channel.Bytes}, // a line break takes four bytes, a quotation mark two
 		Format:     format,
 		PhotoBytes: 10 << 20,
 		PhotoByURL: true,

@@ -28,15 +28,18 @@ func api(w http.ResponseWriter, r *http.Request) {
 		Type     string `json:"msgtype"`
 		Markdown struct{ Title, Text string }
 	}
-	_ = json.NewDecoder(r.Body).Decode(&m)
+	body, _ := io.ReadAll(r.Body)
+	_ = json.Unmarshal(body, &m)
 	switch {
+	case len(body) > 20_000:
+		_, _ = io.WriteString(w, `{"errcode":-1,"errmsg":"longer than 20000 bytes"}`)
 	case q.Get("access_token") != token:
 		_, _ = io.WriteString(w, `{"errcode":300005,"errmsg":"token is not exist"}`)
 	case q.Get("sign") != base64.StdEncoding.EncodeToString(mac.Sum(nil)):
 		_, _ = io.WriteString(w, `{"errcode":310000,"errmsg":"sign not match"}`)
 	case strings.Contains(m.Markdown.Text, "flood"):
 		_, _ = io.WriteString(w, `{"errcode":130101,"errmsg":"send too fast, exceed 20 times per minute"}`)
-	case m.Type == "markdown" && m.Markdown.Title != "":
+	case m.Type == "markdown" && m.Markdown.Title != "", m.Type == "text":
 		_, _ = io.WriteString(w, `{"errcode":0,"errmsg":"ok"}`)
 	default:
 		_, _ = io.WriteString(w, `{"errcode":40035,"errmsg":"missing parameter msgtype"}`)
@@ -72,6 +75,29 @@ func TestSend(t *testing.T) {
 	photo := channel.Photo{URL: "https://example.com/p.png", Caption: channel.Part{Text: "a pier", Plain: "a pier"}}
 	if _, err := robot.SendPhoto(t.Context(), dingtalk.Group, photo, ""); err != nil {
 		t.Error(err)
+	}
+}
+
+// longTexts are of what takes most room, by what it is.
+var longTexts = map[string]string{
+	"characters of three bytes": strings.Repeat("備份完成。", 3000), "tags": strings.Repeat("<&>", 10_000),
+	"quotation marks": strings.Repeat(`"`, 30_000), "short lines": strings.Repeat("a\n", 15_000),
+}
+
+func TestLongText(t *testing.T) {
+	for name, text := range longTexts {
+		t.Run(name, func(t *testing.T) {
+			_, robot := open(t, channel.Account{Secret: token, Second: secret})
+			traits := robot.Traits()
+			for i, p := range channel.Split(channel.Parse(text), traits.Format, traits.Text, traits.Text) {
+				if _, err := robot.Send(t.Context(), dingtalk.Group, p, ""); err != nil {
+					t.Errorf("part %d: %v", i, err)
+				}
+				if _, err := robot.Send(t.Context(), dingtalk.Group, channel.Part{Text: p.Plain, Plain: p.Plain}, ""); err != nil {
+					t.Errorf("part %d, plain: %v", i, err)
+				}
+			}
+		})
 	}
 }
 

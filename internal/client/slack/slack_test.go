@@ -93,7 +93,7 @@ func TestSend(t *testing.T) {
 			t.Fatal(err)
 		}
 		all := s.Requests()
-		if strings.Contains(string(all[len(all)-1].Body), `\u003c`) {
+		if strings.Contains(string(all[len(all)-1].Body), "<") {
 			t.Errorf("sent %s", all[len(all)-1].Body)
 		}
 	})

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,8 @@ import (
 )
 
 const token = "123456:test-TOKEN-of-a-bot"
+
+var tags = regexp.MustCompile(`</?[a-z]+>`)
 
 // api is the Bot API as documented: an envelope with ok, result, error_code,
 // description and parameters.
@@ -41,7 +44,7 @@ func api(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, `{"ok":true,"result":{"id":123456,"is_bot":true,"username":"paw_bot"}}`)
 	case m.ChatID == "404":
 		refuse(w, 400, "Bad Request: chat not found")
-	case method == "sendMessage" && channel.UTF16.Count(m.Text) > 4096+200:
+	case method == "sendMessage" && channel.UTF16.Count(tags.ReplaceAllString(m.Text, "")) > 4096: // after entities parsing
 		refuse(w, 400, "Bad Request: message is too long")
 	case method == "sendMessage" && m.ParseMode != "" && strings.Contains(m.Text, "unparsable"):
 		refuse(w, 400, "Bad Request: can't parse entities: unsupported start tag")
@@ -86,6 +89,23 @@ func TestSendMSG04Escapes(t *testing.T) {
 	// MSG-04: what is reserved is escaped, what is not stays as it is.
 	if sent["text"] != "a_b (v1.2)! - #1 &lt;x&gt; <b>y</b>" || sent["parse_mode"] != "HTML" || sent["chat_id"] != "-100123" || sent["message_thread_id"] != 7.0 {
 		t.Errorf("sent %v", sent)
+	}
+}
+
+func TestLongTextMSG01(t *testing.T) {
+	for name, text := range map[string]string{"emoji": strings.Repeat("😀", 2049), "bold": strings.Repeat("**word** ", 820)} {
+		t.Run(name, func(t *testing.T) {
+			s, bot := open(t)
+			limit := bot.Traits().Text
+			for i, p := range channel.Split(channel.Parse(text), bot.Traits().Format, limit, limit) {
+				if _, err := bot.Send(t.Context(), "1", p, ""); err != nil {
+					t.Errorf("part %d: %v", i, err)
+				}
+			}
+			if len(s.Requests()) != 2 { // marks do not count
+				t.Errorf("%d messages, want 2", len(s.Requests()))
+			}
+		})
 	}
 }
 

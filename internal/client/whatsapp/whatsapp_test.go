@@ -94,6 +94,23 @@ func TestSend(t *testing.T) {
 	}
 }
 
+func TestLongText(t *testing.T) {
+	s, phone := open(t, token)
+	limit := phone.Traits().Text
+	for i, p := range channel.Split(channel.Parse(strings.Repeat("😀", 2049)), phone.Traits().Format, limit, limit) {
+		if _, err := phone.Send(t.Context(), "886912345678", p, ""); err != nil {
+			t.Errorf("part %d: %v", i, err)
+		}
+	}
+	if len(s.Requests()) != 2 {
+		t.Errorf("%d messages, want 2", len(s.Requests()))
+	}
+	_, err := phone.Send(t.Context(), "886912345678", channel.Part{Text: strings.Repeat("a", 4097)}, "")
+	if e := failure(t, err); e.Fate != channel.Refused || e.Code != "100" {
+		t.Errorf("got %+v", e)
+	}
+}
+
 func TestRefusalsMSG14(t *testing.T) {
 	_, phone := open(t, token)
 	for code, want := range map[string]struct {
