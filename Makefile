@@ -24,7 +24,7 @@ build: ## Build bin/pawgate
 test: ## Run all tests; starts a private PostgreSQL when TEST_DATABASE_URL is not set
 	@$(GO) test -skip '^TestReal_' ./...
 
-real: ## Run the tests with a real llama-server and a small model, which it builds and keeps in ~/.cache
+real: ## Run the tests with a real llama-server and a small model, which it builds and keeps in ~/.cache (PAWGATE_BENCH=1 measures the sidecar too)
 	@set -e; settings=$$(local/sidecar/llama-server.sh); eval "$$settings"; \
 		$(GO) test -count=1 -timeout 20m -v -run '^TestReal_' ./local/sidecar ./internal/client/llama/gguf
 
