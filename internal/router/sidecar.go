@@ -31,7 +31,7 @@ var sidecarSQL string
 
 // reachTimeout is how long the sidecar may take to accept a connection. A
 // caller hears within 2 s that it is away; the rest is for its last report.
-const reachTimeout = 1700 * time.Millisecond
+const reachTimeout = 1500 * time.Millisecond
 
 // Sidecar is a category on a sidecar host.
 type Sidecar struct {
