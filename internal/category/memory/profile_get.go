@@ -34,7 +34,7 @@ type trait struct {
 	MemoryID    string  `json:"memory_id"`
 	Predicate   string  `json:"predicate"`
 	Value       string  `json:"value"`
-	OriginTrust float64 `json:"origin_trust"`
+	OriginTrust float32 `json:"origin_trust"`
 }
 
 // profileGet gives what holds of a user now, by trait.
@@ -59,7 +59,7 @@ func (m memory) profileGet(ctx context.Context, who caller.Caller, a profileGetA
 // traitRow is a fact about a user that holds now.
 type traitRow struct {
 	ID, Subject, Predicate, Object string
-	OriginTrust                    float64
+	OriginTrust                    float32
 }
 
 // traits are the facts that hold now of a subject, or, for "", of every user.
