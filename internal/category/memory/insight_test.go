@@ -161,6 +161,21 @@ func TestSessionRestoreContext(t *testing.T) {
 	case len(got.Doing) != 3 || got.Doing[0].Content != "worked on the third report":
 		t.Errorf("doing %+v", got.Doing)
 	}
+	t.Run("asked nothing, it still tells what the agent was doing", func(t *testing.T) {
+		for _, query := range []string{"", " ?! "} {
+			if got := restore(map[string]any{"query": query}); len(got.Relevant) != 0 || len(got.Doing) != 4 || got.Doing[0].Content != "worked on the third report" {
+				t.Errorf("%q: relevant %+v, doing %+v", query, got.Relevant, got.Doing)
+			}
+		}
+	})
+	t.Run("what is known of a user is nothing it was doing", func(t *testing.T) {
+		trait := record(t, c, who, "u1", "timezone", "Asia/Taipei")
+		for _, p := range restore(map[string]any{"query": ""}).Doing {
+			if p.ID == trait {
+				t.Errorf("doing %q", p.Content)
+			}
+		}
+	})
 	t.Run("what is done is not open", func(t *testing.T) {
 		tooltest.OK[stored](t, c, who, "memory_store", map[string]any{"content": "rotated the billing certificate", "supersedes": open})
 		if got := restore(map[string]any{"query": ""}); len(got.OpenItems) != 1 {

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"pawgate/internal/caller"
+	"pawgate/internal/terms"
 )
 
 // How a restored context is made up: so many memories of each section, in
@@ -57,8 +58,11 @@ func (m memory) sessionRestoreContext(ctx context.Context, who caller.Caller, a 
 		{&result.OpenItems, "", filterArgs{mark: markOpen}, restoreOpen},
 		{&result.Decisions, "", filterArgs{mark: markDecision}, restoreDecisions},
 		{&result.Relevant, a.Query, filterArgs{}, restoreRelevant},
-		{&result.Doing, "", filterArgs{}, restoreDoing},
+		{&result.Doing, "", filterArgs{Layer: episodic}, restoreDoing},
 	} {
+		if section.into == &result.Relevant && len(terms.Query(a.Query)) == 0 {
+			continue // to nothing: else it takes the latest, which are what the agent was doing
+		}
 		found, err := m.find(ctx, own(who.Agent), searchArgs{Query: section.query, filterArgs: section.filter, Limit: section.limit})
 		if err != nil {
 			return result, err
