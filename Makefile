@@ -73,7 +73,7 @@ bench: ## Measure what the README states, as ratios in one run
 
 bench-memory: ## Measure how well and how fast memory_search finds (PAWGATE_LOCOMO=FILE adds LoCoMo, PAWGATE_SCALE=1000,100000 sizes)
 	@$(GO) test -count=1 -timeout 30m -v -run 'Labelled|Locomo' ./internal/category/memory
-	@$(GO) test -run '^$$' -bench 'Scale' -benchtime 1x -timeout 60m ./internal/category/memory
+	@$(GO) test -v -run '^$$' -bench 'Scale' -benchtime 1x -timeout 60m ./internal/category/memory
 
 bench-usage: ## Ask for reports over a year of ten million rows; takes minutes and gigabytes
 	@$(GO) test -count=1 -timeout 60m -tags bench -v -run 'TestUsage' ./internal/bench
