@@ -51,7 +51,14 @@ func checkPlans(b *testing.B, db *pgxpool.Pool) {
 		file string
 		args pgx.NamedArgs
 	}{
-		"postings":   {"postings.sql", pgx.NamedArgs{"terms": terms, "depth": 500, "sample_depth": 4000}},
+		"postings": {"postings.sql", pgx.NamedArgs{"terms": terms, "depth": 500, "sample_depth": 4000}},
+		"rows":     {"rows.sql", pgx.NamedArgs{"agent": "bench", "shared": []int64{}, "numbers": []int32{1, 2, 3}, "excerpt": 2000}},
+		"postings behind a filter": {"postings_filtered.sql", pgx.NamedArgs{"terms": terms, "depth": 500, "sample_depth": 4000, "scan_depth": 20000,
+			"agent": "bench", "shared": []int64{}, "layer": "semantic", "tags": []int64{}, "since": time.Unix(0, 0), "until": time.Now()}},
+		"tags": {"filter_tags.sql", pgx.NamedArgs{"agent": "bench", "shared": []int64{}, "layer": "", "tags": terms[:1], "since": time.Unix(0, 0), "until": time.Now(),
+			"now": time.Now(), "limit": 10, "scan_depth": 20000}},
+		"same":       {"same.sql", pgx.NamedArgs{"agent": "bench", "terms": terms, "least": 3, "depth": 64, "length": 2000, "checks": 8, "digest": []byte("x")}},
+		"quota":      {"quota.sql", pgx.NamedArgs{"agent": "bench", "since": time.Now().Add(-24 * time.Hour), "any": terms[0], "max_per_day": 20000, "max_memories": 5000000, "rate": 64}},
 		"candidates": {"candidates.sql", pgx.NamedArgs{"agent": "bench", "shared": []int64{}, "numbers": []int32{1, 2, 3}, "whole": false, "now": time.Now()}},
 		"latest":     {"filter_time.sql", pgx.NamedArgs{"agent": "bench", "layer": "", "since": time.Unix(0, 0), "until": time.Now(), "now": time.Now(), "limit": 10}},
 	} {
