@@ -57,10 +57,11 @@ func checkPlans(b *testing.B, db *pgxpool.Pool) {
 			"agent": "bench", "shared": []int64{}, "layer": "semantic", "tags": []int64{}, "since": time.Unix(0, 0), "until": time.Now()}},
 		"tags": {"filter_tags.sql", pgx.NamedArgs{"agent": "bench", "shared": []int64{}, "layer": "", "tags": terms[:1], "since": time.Unix(0, 0), "until": time.Now(),
 			"now": time.Now(), "limit": 10, "scan_depth": 20000}},
-		"same":       {"same.sql", pgx.NamedArgs{"agent": "bench", "terms": terms, "least": 3, "depth": 64, "length": 2000, "checks": 8, "digest": []byte("x")}},
-		"quota":      {"quota.sql", pgx.NamedArgs{"agent": "bench", "since": time.Now().Add(-24 * time.Hour), "any": terms[0], "max_per_day": 20000, "max_memories": 5000000, "rate": 64}},
-		"candidates": {"candidates.sql", pgx.NamedArgs{"agent": "bench", "shared": []int64{}, "numbers": []int32{1, 2, 3}, "whole": false, "now": time.Now()}},
-		"latest":     {"filter_time.sql", pgx.NamedArgs{"agent": "bench", "layer": "", "since": time.Unix(0, 0), "until": time.Now(), "now": time.Now(), "limit": 10}},
+		"same":              {"same.sql", pgx.NamedArgs{"agent": "bench", "terms": terms, "least": 3, "depth": 64, "length": 2000, "checks": 8, "digest": []byte("x")}},
+		"quota":             {"quota.sql", pgx.NamedArgs{"agent": "bench", "since": time.Now().Add(-24 * time.Hour), "any": terms[0], "max_per_day": 20000, "max_memories": 5000000, "rate": 64}},
+		"candidates":        {"candidates.sql", pgx.NamedArgs{"agent": "bench", "shared": []int64{}, "numbers": []int32{1, 2, 3}, "whole": false, "now": time.Now()}},
+		"latest":            {"filter_time.sql", pgx.NamedArgs{"agent": "bench", "since": time.Unix(0, 0), "until": time.Now(), "now": time.Now(), "limit": 10}},
+		"latest of a layer": {"filter_layer.sql", pgx.NamedArgs{"agent": "bench", "layer": "procedural", "since": time.Unix(0, 0), "until": time.Now(), "now": time.Now(), "limit": 10}},
 	} {
 		sql, err := os.ReadFile(statement.file)
 		if err != nil {
@@ -74,8 +75,12 @@ func checkPlans(b *testing.B, db *pgxpool.Pool) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if text := strings.Join(plan, "\n"); strings.Contains(text, "Seq Scan on memor") {
+		text := strings.Join(plan, "\n")
+		if strings.Contains(text, "Seq Scan on memor") {
 			b.Errorf("%s reads a whole table:\n%s", name, text)
+		}
+		if name == "latest of a layer" && !strings.Contains(text, "memories_by_layer") {
+			b.Errorf("%s passes by every other layer's memories:\n%s", name, text)
 		}
 	}
 }

@@ -28,6 +28,8 @@ var (
 	rowsSQL string
 	//go:embed filter_time.sql
 	filterTimeSQL string
+	//go:embed filter_layer.sql
+	filterLayerSQL string
 	//go:embed filter_tags.sql
 	filterTagsSQL string
 )
@@ -204,7 +206,10 @@ func (m memory) newest(ctx context.Context, v view, f filterArgs, limit int) ([]
 	case len(v.tags) > 0:
 		args["scan_depth"], args["tags"] = scanDepth, v.tags
 	default:
-		sql = filterTimeSQL
+		if sql = filterLayerSQL; f.Layer == "" {
+			sql = filterTimeSQL
+			delete(args, "layer")
+		}
 		delete(args, "tags")
 		delete(args, "shared")
 	}
