@@ -1,5 +1,7 @@
 package memory
 
+import "pawgate/internal/category/memory/sqlitefile"
+
 // IndexOf lets the benchmarks fill the tables in bulk.
 func IndexOf(agent, content string) (terms []int64, weights []int16) {
 	ix := indexOf(draft{agent: agent, content: content})
@@ -8,3 +10,11 @@ func IndexOf(agent, content string) (terms []int64, weights []int16) {
 
 // Digest is the content's digest.
 func Digest(content string) []byte { return draft{content: content}.digest() }
+
+// FromDuDuClaw is the line that a row of a DuDuClaw database becomes.
+func FromDuDuClaw(row sqlitefile.Row) ([]byte, error) {
+	var made []byte
+	c := converter{take: func(b []byte) error { made = b; return nil }, done: Converted{Skipped: map[string]int{}}}
+	err := c.memory(row)
+	return made, err
+}

@@ -129,13 +129,20 @@ func duduclawMemory(row sqlitefile.Row, owner string) (l memoryLine, skip string
 	for _, t := range []struct {
 		column string
 		into   **time.Time
-	}{{"valid_from", &l.ValidFrom}, {"valid_until", &l.ValidUntil}} {
+	}{{"valid_from", &l.ValidFrom}, {"valid_until", &l.ValidUntil}, {"invalidated_at", &l.InvalidatedAt}} {
 		if *t.into, err = duduclawTime(row, t.column); err != nil {
 			return l, "no readable time"
 		}
 	}
-	// There, whatever was replaced or taken back has an end; here it is
-	// retired unless its timeline says so by itself.
+	if l.InvalidatedAt != nil {
+		// There, a fact that was replaced is invalidated as well; it is part of
+		// the history. What nothing replaced was taken back, and is not.
+		if l.InvalidatedBy = originImport; l.SupersededBy != "" {
+			l.InvalidatedAt, l.InvalidatedBy = nil, ""
+		}
+	}
+	// There, whatever was replaced has an end; here it is retired unless its
+	// timeline says so by itself.
 	l.Retired = l.ValidUntil != nil
 	return l, ""
 }

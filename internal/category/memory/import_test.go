@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pawgate/internal/category/memory"
+	"pawgate/internal/category/memory/sqlitefile"
 	"pawgate/internal/postgres"
 	"pawgate/internal/postgres/postgrestest"
 	"pawgate/internal/tool/tooltest"
@@ -203,6 +204,37 @@ func TestImportDuDuClaw(t *testing.T) {
 	}](t, c, tooltest.Who("a"), "memory_read", `{"memory_id":"m_dudu_0b6f1d5e-0003"}`)
 	if got.Importance != 9.5 || !cmp.Equal(got.Tags, []string{"work", "urgent"}) || got.CreatedAt.Year() != 2026 || got.OriginTrust < 0.69 || got.OriginTrust > 0.71 {
 		t.Errorf("got %+v", got)
+	}
+}
+
+// What DuDuClaw took back by its origin surfaces in no tool; what was replaced
+// there is the history of its fact.
+func TestImportDuDuClawTakenBack(t *testing.T) {
+	db, c, who := begin(t, "a")
+	for _, row := range []sqlitefile.Row{
+		{"id": "taken", "content": "the vault opens on Sunday", "invalidated_at": "2026-02-01T00:00:00Z"},
+		{"id": "fact", "content": "Ann lives in Rome", "subject": "Ann", "predicate": "lives_in", "object": "Rome", "valid_from": "2024-01-01T00:00:00Z",
+			"invalidated_at": "2025-01-01T00:00:00Z"},
+		{"id": "old", "content": "Bob lives in Oslo", "subject": "Bob", "predicate": "lives_in", "object": "Oslo", "valid_from": "2024-01-01T00:00:00Z",
+			"invalidated_at": "2025-01-01T00:00:00Z", "superseded_by": "new"},
+	} {
+		row["agent_id"], row["timestamp"], row["valid_until"] = "dudu", "2024-01-01T00:00:00Z", row["invalidated_at"]
+		line, err := memory.FromDuDuClaw(row)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if done := importText(t, db, "a", string(line)+"\n", false); done.Stored != 1 {
+			t.Fatalf("%s: %+v", line, done)
+		}
+	}
+	for _, id := range []string{"m_dudu_taken", "m_dudu_fact"} {
+		tooltest.Fault(t, c, who, "memory_read", map[string]any{"memory_id": id}, "not_found")
+	}
+	if h, _ := historyOf(t, c, "Ann", "lives_in"); len(h.Records) != 0 {
+		t.Errorf("taken back, but in the history: %+v", h.Records)
+	}
+	if got := objectAt(t, c, "Bob", "lives_in", "2024-06-01"); got != "Oslo" {
+		t.Errorf("replaced, and in its time it was %q", got)
 	}
 }
 
