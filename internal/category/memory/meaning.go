@@ -1,9 +1,11 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -34,12 +36,12 @@ const (
 	storeEmbedTimeout  = 3 * time.Second
 )
 
-// How many memories a search compares by meaning: so many of those whose codes
-// are most alike by their whole vectors, in the server where it has pgvector,
-// and so many at most in the final order.
+// How many memories a search compares by meaning: all of them by their whole
+// vectors, in the server where it has pgvector; of more than that, those whose
+// codes are most alike. And so many at most are in the final order.
 const (
-	nearest    = 120
-	nearestFar = 1000 // with pgvector
+	compared = 1000
+	nearest  = 120
 )
 
 // meanings are the memories that mean most nearly what a query does, and how
@@ -68,27 +70,42 @@ func (m memory) nearest(ctx context.Context, v view, vector []float32, f filterA
 		return nil, err
 	}
 	args := f.named(v)
-	args["model"], args["code"], args["limit"], args["now"] = m.embedder.Model(), embed.Code(vector), nearest, m.now()
-	all := make(map[int32]float64, nearest)
+	args["model"], args["code"], args["compared"], args["now"] = m.embedder.Model(), embed.Code(vector), compared, m.now()
+	var alike []likeness
 	if far {
-		args["vector"], args["wide"] = vector, nearestFar
-		rows, err := postgres.All[struct {
-			Memory int32
-			Cosine float64
-		}](ctx, m.db, meaningPgvectorSQL, args)
-		for _, r := range rows {
-			all[r.Memory] = meaning(r.Cosine)
-		}
-		return all, err
+		args["vector"], args["limit"] = vector, nearest
+		alike, err = postgres.All[likeness](ctx, m.db, meaningPgvectorSQL, args)
+	} else {
+		alike, err = m.compare(ctx, vector, args)
 	}
+	all := make(map[int32]float64, len(alike))
+	for _, l := range alike {
+		all[l.Memory] = meaning(l.Cosine)
+	}
+	return all, err
+}
+
+// likeness is how alike a memory is to a query.
+type likeness struct {
+	Memory int32
+	Cosine float64
+}
+
+// compare gives the memories that are most alike to a vector, for servers that
+// cannot compare vectors.
+func (m memory) compare(ctx context.Context, vector []float32, args pgx.StrictNamedArgs) ([]likeness, error) {
 	rows, err := postgres.All[struct {
 		Memory int32
 		Vector []float32
 	}](ctx, m.db, meaningSQL, args)
-	for _, r := range rows {
-		all[r.Memory] = meaning(embed.Cosine(vector, r.Vector))
+	alike := make([]likeness, len(rows))
+	for i, r := range rows {
+		alike[i] = likeness{r.Memory, embed.Cosine(vector, r.Vector)}
 	}
-	return all, err
+	slices.SortFunc(alike, func(a, b likeness) int {
+		return cmp.Or(cmp.Compare(b.Cosine, a.Cosine), cmp.Compare(b.Memory, a.Memory))
+	})
+	return alike[:min(len(alike), nearest)], err
 }
 
 // meaning is how much a cosine says: what two unrelated texts have in common

@@ -9,4 +9,4 @@ where v.agent_id = @agent and v.model = @model and m.agent_id = @agent and m.liv
   and (@tags::bigint[] = '{}' or m.terms && @tags)
   and m.created_at >= @since and m.created_at < @until
 order by bit_count(v.code # (@code::text)::bit varying), v.memory desc
-limit @limit
+limit @compared

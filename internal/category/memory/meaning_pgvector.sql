@@ -11,6 +11,6 @@ from (select v.memory, v.vector
         and (@tags::bigint[] = '{}' or m.terms && @tags)
         and m.created_at >= @since and m.created_at < @until
       order by bit_count(v.code # (@code::text)::bit varying), v.memory desc
-      limit @wide) near
+      limit @compared) near
 order by near.vector::vector <=> @vector::real[]::vector, near.memory desc
 limit @limit
