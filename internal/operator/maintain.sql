@@ -8,7 +8,8 @@ with outcomes as (
 ), stale as (
     delete from decisions where state = 'open' and expires_at < now() - interval '30 days' returning 1
 ), full_again as (
-    delete from buckets where at < now() - interval '1 day' returning 1
+    -- One that is in use at this very moment stays: who has it may wait for another.
+    delete from buckets where key in (select key from buckets where at < now() - interval '1 day' for update skip locked) returning 1
 ), ended as (
     delete from work where finished_at < now() - interval '30 days' returning 1
 ), slots as (

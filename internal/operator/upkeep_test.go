@@ -1,15 +1,18 @@
 package operator_test
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
 
 	"pawgate/internal/licence"
 	"pawgate/internal/operator"
+	"pawgate/internal/postgres"
 	"pawgate/internal/postgres/postgrestest"
 	"pawgate/internal/tool"
 )
@@ -161,6 +164,28 @@ func TestMaintain(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+// A call that draws on buckets nobody used for a day holds one of them while
+// the upkeep has another: neither waits for the other.
+func TestMaintainWaitsForNoBucket(t *testing.T) {
+	t.Parallel()
+	b := bench{t: t, Operator: operator.Operator{DB: postgrestest.Clone(t), Catalog: tools(t), Env: "test", By: "x", Now: time.Now}}
+	b.exec(`insert into buckets select 'class bot ' || n, 1, true, now() - interval '25 hours' from generate_series(1, 3) n`)
+	var done operator.Maintained
+	err := postgres.InTx(t.Context(), b.DB, func(call pgx.Tx) error {
+		if _, err := call.Exec(t.Context(), `select from buckets where key = 'class bot 2' for update`); err != nil {
+			return err
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		var err error
+		done, err = operator.Maintain(ctx, b.DB, time.Now())
+		return err
+	})
+	if err != nil || done.Buckets != 2 {
+		t.Errorf("%d buckets removed, want the 2 that are free (%v)", done.Buckets, err)
+	}
 }
 
 // B-55: the licence's number of agents holds whichever way one is made.
