@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"os"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -181,6 +182,15 @@ func (r resolver) resolve(ctx context.Context, value string) (string, error) {
 		return r.aws.secretsManager(ctx, id, key)
 	case "ssm":
 		return r.aws.parameter(ctx, rest)
+	case "http", "https", "postgres", "postgresql":
+		return value, nil // an ordinary URL
 	}
-	return value, nil // an ordinary URL
+	if !isScheme.MatchString(scheme) {
+		return value, nil
+	}
+	return "", errors.New("it looks like a reference, but there are only env://NAME, file://PATH, secretsmanager://ID#KEY and ssm://NAME")
 }
+
+// isScheme is what may stand before "://" (RFC 3986, section 3.1). A reference
+// of another product, or a misspelt one, must not go out as the secret itself.
+var isScheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*$`)

@@ -74,6 +74,10 @@ func TestReferences(t *testing.T) {
 		{"secretsmanager://none#x", "", "ResourceNotFoundException"},
 		{"secretsmanager://db#missing", "", "no member missing"},
 		{"ssm://none", "", "ResourceNotFoundException"},
+		{"secret://local/123456789012", "", "it looks like a reference, but there are only env://NAME"}, // B-41, W-27
+		{"ENV://TEST_OTHER", "", "it looks like a reference"},
+		{"secretmanager://db#url", "", "it looks like a reference"},
+		{"pass word://x", "pass word://x", ""},
 	} {
 		t.Run(c.value, func(t *testing.T) {
 			t.Setenv("TEST_KEY", c.value)
